@@ -1,0 +1,47 @@
+"""Cached objects and the documents assembled from them.
+
+An object is kept as `body`: its canonical JSON in the storage version from `"metadata":` to the closing brace, with
+the resource version already spliced in. What precedes it (`head`, e.g. `{"kind":"Pod","apiVersion":"v1",`) is per
+resource and version. So a GET is head + body, a typed list item is `{` + body, and none of them is ever encoded twice.
+"""
+
+from collections.abc import Hashable, Sequence
+from typing import Any, final
+
+@final
+class CachedObject:
+    """One committed object at one revision; immutable but for its memo slots."""
+
+    key: str
+    """Storage key."""
+    namespace: str
+    name: str
+    revision: int
+    """Revision of the last change (mod revision)."""
+    created: int
+    """Revision of the creation."""
+    head: bytes
+    body: bytes
+    memo: dict[Hashable, Any]
+    """Encodings in other versions or forms (Table row, PartialObjectMetadata), made on first use; lazily created."""
+    def __init__(self, key: str, namespace: str, name: str, value: bytes, revision: int, created: int) -> None:
+        """`value` is the stored JSON (no resourceVersion); raises ValueError when it is not an object with metadata."""
+    def json(self) -> bytes:
+        """head + body: the object as served by GET, without trailing newline."""
+    def stored(self) -> bytes:
+        """The stored value again (resourceVersion cut out)."""
+    def tree(self) -> dict[str, Any]:
+        """A fresh decoded tree, resourceVersion included."""
+    def labels(self) -> dict[str, str]:
+        """Parsed on first use, kept."""
+    def at_revision(self, revision: int) -> CachedObject:
+        """The same content under another revision: what a DELETED event carries."""
+
+def split_head(value: bytes) -> tuple[bytes, int]:
+    """(head, offset where `"resourceVersion":"N",` belongs) of a stored value."""
+
+def list_document(head: bytes, objects: Sequence[CachedObject], tail: bytes, *, whole: bool) -> bytes:
+    """`head` + items joined by commas + `tail` in one allocation; `whole` keeps each item's own head (custom resources)."""
+
+def watch_frame(event: str, head: bytes, body: bytes, *, chunked: bool = True) -> bytes:
+    """`{"type":EVENT,"object":head+body}\\n`, with HTTP chunk framing when `chunked`."""

@@ -1,0 +1,23 @@
+"""Immutable path trie: literals, `{name}` for one segment, `{name...}` for the rest."""
+
+from collections.abc import Iterable, Mapping
+from typing import Generic, TypeVar, final
+
+T = TypeVar("T")
+
+@final
+class Match(Generic[T]):
+    methods: Mapping[str, T]
+    """HTTP method -> endpoint."""
+    params: dict[str, str]
+    """Decoded path parameters."""
+
+@final
+class Router(Generic[T]):
+    """Built once from all routes, swapped as a whole; a literal wins over a parameter, a longer route over a rest."""
+
+    def __init__(self, routes: Iterable[tuple[str, Mapping[str, T]]]) -> None: ...
+    def lookup(self, path: str) -> Match[T] | None:
+        """Route of a raw (still percent-encoded) path, or None."""
+    def paths(self) -> list[str]:
+        """Every registered pattern, sorted."""

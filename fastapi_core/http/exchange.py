@@ -1,0 +1,80 @@
+"""What the HTTP server and the layers above it exchange: requests, responses and streams.
+
+Nothing here knows Kubernetes. A handler is a plain function: it returns its answer, or an awaitable when it has to
+wait; only then is a task made, and the task is cancelled when the client goes away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from fastapi_core._ext.http1 import Request
+
+Header = tuple[bytes, bytes]
+
+
+class Response:
+    """A complete answer. The server adds Date, Content-Length, Connection and, when allowed, gzip.
+
+    `body` may be a list of chunks: they are written as they are, never joined first.
+    `compress` allows gzip above 128 KiB when the client accepts it.
+    """
+
+    __slots__ = ("body", "compress", "headers", "status")
+
+    def __init__(
+        self,
+        status: int,
+        headers: list[Header],
+        body: bytes | Sequence[bytes] = b"",
+        *,
+        compress: bool = False,
+    ) -> None:
+        self.status = status
+        self.headers = headers
+        self.body = body
+        self.compress = compress
+
+
+class StreamWriter(Protocol):
+    """The writing end of a chunked response, given to `Stream.start` once the head is queued."""
+
+    @property
+    def buffered(self) -> int:
+        """Bytes accepted but not yet taken by the kernel; the producer decides when a client is too slow."""
+
+    @property
+    def closed(self) -> bool:
+        """True once the client is gone or the stream has been ended."""
+
+    def write(self, data: bytes) -> None:
+        """Send one chunk (the writer frames it)."""
+
+    def write_framed(self, frames: bytes) -> None:
+        """Send bytes that already carry chunk framing (`hex CRLF data CRLF`), shared between many clients."""
+
+    def finish(self) -> None:
+        """End the stream normally; the connection stays usable."""
+
+    def abort(self) -> None:
+        """Cut the connection: the client sees an incomplete body."""
+
+    def on_close(self, callback: Callable[[], None]) -> None:
+        """Call once when the client goes away or the stream ends, whichever is first."""
+
+
+class Stream:
+    """An answer of unknown length: head first, then whatever `start` writes, now or later."""
+
+    __slots__ = ("headers", "start", "status")
+
+    def __init__(self, status: int, headers: list[Header], start: Callable[[StreamWriter], None]) -> None:
+        self.status = status
+        self.headers = headers
+        self.start = start
+
+
+Answer = Response | Stream
+Handler = Callable[["Request"], "Answer | Awaitable[Answer]"]

@@ -1,0 +1,103 @@
+"""What the generic store and the verb handlers know of a resource: a declaration, and small strategy functions.
+
+A built-in resource is one of these made from data at start; a custom resource is the same thing made at run time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from fastapi_core.errors import FieldError
+
+if TYPE_CHECKING:
+    from fastapi_core.schema.types import Type
+
+Tree = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Subresource:
+    """One subresource: its verbs and the kind its requests carry (`group`, `version` empty for the parent's)."""
+
+    name: str
+    verbs: tuple[str, ...]
+    kind: str
+    group: str = ""
+    version: str = ""
+
+
+def _nothing(new: Tree, old: Tree | None) -> None:
+    return None
+
+
+def _valid(new: Tree, old: Tree | None) -> list[FieldError]:
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """Kind-specific behaviour. `old` is None on create.
+
+    `prepare` runs before validation and may change `new` (wipe status, bump generation, keep immutable parts);
+    `validate` returns every error; `canonicalize` runs last; `warnings` returns Warning texts.
+    """
+
+    prepare: Callable[[Tree, Tree | None], None] = _nothing
+    prepare_status: Callable[[Tree, Tree | None], None] = _nothing
+    validate: Callable[[Tree, Tree | None], list[FieldError]] = _valid
+    canonicalize: Callable[[Tree, Tree | None], None] = _nothing
+    warnings: Callable[[Tree, Tree | None], list[str]] = lambda new, old: []
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceDefinition:
+    """One resource in one served version."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    singular: str
+    namespaced: bool
+    verbs: tuple[str, ...]
+    type: Type
+    """Type table of the kind in this version."""
+    storage_group: str
+    storage_version: str
+    key_prefix: str
+    """Storage key prefix with both slashes, `/registry/pods/`."""
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    subresources: Mapping[str, Subresource] = field(default_factory=dict)
+    selectable_fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Field selector -> path in the object (`spec.nodeName` -> ("spec", "nodeName")); metadata.name and
+    metadata.namespace are understood everywhere and not listed."""
+    storage_version_hash: str = ""
+    list_kind: str = ""
+    create_on_update: bool = False
+    unconditional_update: bool = True
+    graceful: bool = False
+    return_deleted: bool = False
+    default_propagation: str = "background"
+    """background, orphan or unsupported."""
+    initial_generation: int = 0
+    """metadata.generation on create; 0: the kind has none."""
+    bump_generation: bool = False
+    ttl: float = 0
+    """Seconds an object lives, 0 for ever."""
+    custom: bool = False
+    """True for custom resources: list items carry apiVersion and kind, keys are sorted, no strategic merge."""
+    strategy: Strategy = field(default_factory=Strategy)
+
+    @property
+    def group_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def head(self) -> bytes:
+        """Opening bytes of every object of this version, up to `"metadata":`."""
+        if self.custom:
+            return f'{{"apiVersion":"{self.group_version}","kind":"{self.kind}",'.encode()
+        return f'{{"kind":"{self.kind}","apiVersion":"{self.group_version}",'.encode()

@@ -1,0 +1,123 @@
+"""Storage: bytes at keys with revisions. Knows nothing of HTTP or kinds.
+
+One revision counter for the whole store; each successful change takes the next. Keys and values are laid out as the
+reference lays them out in etcd (`/registry/...`). Semantics every back end shares are stated as tests in
+`fastapi_core/testing/storage_suite.py`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class Code(enum.Enum):
+    """What went wrong, for the registry to translate."""
+
+    KEY_EXISTS = "key exists"
+    KEY_NOT_FOUND = "key not found"
+    CONFLICT = "revision conflict"
+    COMPACTED = "revision compacted"
+    FUTURE_REVISION = "revision not reached"
+    TOO_LARGE = "value too large"
+    UNAVAILABLE = "storage unavailable"
+
+
+class StorageError(Exception):
+    """A storage failure: code, key and the revision that explains it (current, or compacted)."""
+
+    def __init__(self, code: Code, key: str = "", revision: int = 0, message: str = "") -> None:
+        super().__init__(message or f"{code.value}: {key} (revision {revision})")
+        self.code = code
+        self.key = key
+        self.revision = revision
+
+
+@dataclass(frozen=True, slots=True)
+class KeyValue:
+    key: str
+    value: bytes
+    created: int
+    """Revision of the creation."""
+    revision: int
+    """Revision of the last change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One committed change. `value` is None for a delete; `previous` is the state before (None for a create)."""
+
+    key: str
+    revision: int
+    value: KeyValue | None
+    previous: KeyValue | None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Items in key order at one revision."""
+
+    items: list[KeyValue]
+    revision: int
+    remaining: int
+    """Keys of the range beyond this page."""
+
+
+Listener = Callable[[Sequence[Event]], None]
+"""Called on the event loop with the committed events of one or more transactions, in revision order, no gaps."""
+
+
+class Storage(Protocol):
+    """A back end. All methods are called on the event loop and never block it.
+
+    An awaited write is durable when it returns, and its event has been given to every listener before.
+    """
+
+    async def open(self) -> None: ...
+    async def close(self) -> None: ...
+
+    @property
+    def revision(self) -> int:
+        """Revision of the newest commit that listeners have seen."""
+
+    @property
+    def compacted(self) -> int:
+        """History at or below this revision is gone."""
+
+    async def create(self, key: str, value: bytes, *, ttl: float = 0) -> int:
+        """Create; returns the new revision. `ttl` seconds until the key is deleted, 0 for never. KEY_EXISTS."""
+        ...
+
+    async def update(self, key: str, value: bytes, *, expected: int, ttl: float = 0) -> int:
+        """Compare-and-swap on the mod revision; returns the new revision. KEY_NOT_FOUND, CONFLICT (revision = actual)."""
+        ...
+
+    async def delete(self, key: str, *, expected: int) -> int:
+        """Compare-and-delete; returns the revision of the deletion. KEY_NOT_FOUND, CONFLICT."""
+        ...
+
+    async def get(self, key: str) -> KeyValue | None: ...
+
+    async def list(self, prefix: str, *, revision: int = 0, start: str = "", limit: int = 0) -> Page:
+        """Keys with `prefix`, from `start` on, at `revision` (0: newest). COMPACTED, FUTURE_REVISION."""
+        ...
+
+    async def history(self, prefix: str, *, after: int, until: int) -> list[Event]:
+        """Events with after < revision <= until. COMPACTED when `after` is below the compacted revision."""
+        ...
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Receive every event committed from now on; returns the function that stops it."""
+
+    async def compact(self, revision: int) -> None: ...
+
+    async def sync(self) -> int:
+        """The newest revision any writer of this store has committed; listeners have seen it on return.
+
+        An embedded back end answers without waiting."""
+        ...
+
+    async def check(self) -> None:
+        """Raise StorageError(UNAVAILABLE) when the store cannot serve (health check)."""

@@ -1,0 +1,54 @@
+"""Build of the compiled modules: one table of extensions, their flags and the debug switch.
+
+Sources (`.pyx`) live in `_ext/`; their headers (`.pxd`, `.pyi`) live in `fastapi_core/_ext/`, where the built modules land.
+With a `.pxd` beside the `.pyx` in a top-level `_ext/`, Cython would silently ignore it.
+`FASTAPI_CORE_DEBUG=1` builds with assertions, symbols and counters of live objects.
+"""
+
+import os
+
+from Cython.Build import cythonize
+from Cython.Compiler import Options
+from setuptools import Extension, setup
+
+DEBUG = os.environ.get("FASTAPI_CORE_DEBUG") == "1"
+
+MODULES = [
+    "http1",  # HTTP/1.1 server protocol
+    "jsonscan",  # duplicate keys and limits of JSON bodies
+    "objects",  # cached objects, list assembly, watch frames
+    "reqinfo",  # request path and query to RequestInfo
+    "router",  # path trie
+    "selector",  # label and field selector matching over cached objects
+    "typed",  # type-table driven normalisation of object trees
+]
+
+COMPILE = ["-Wall", "-Wsign-compare", "-Wno-unreachable-code", "-fvisibility=hidden"]
+COMPILE += ["-O1", "-g3", "-UNDEBUG"] if DEBUG else ["-O2", "-g0"]
+
+Options.warning_errors = True
+
+extensions = [
+    Extension(
+        f"fastapi_core._ext.{name}",
+        [f"_ext/{name}.pyx"],
+        extra_compile_args=COMPILE,
+    )
+    for name in MODULES
+    if os.path.exists(f"_ext/{name}.pyx")
+]
+
+setup(
+    ext_modules=cythonize(
+        extensions,
+        nthreads=0,
+        include_path=["."],
+        compile_time_env=None,
+        compiler_directives={
+            "language_level": "3",
+            "binding": False,
+            "embedsignature": False,
+            "linetrace": False,
+        },
+    ),
+)
