@@ -17,8 +17,6 @@ from fastapi_core.registry.definition import ResourceDefinition, Tree
 from fastapi_core.registry.metadata import validate_metadata
 
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
-#: Metadata members that only the server writes, kept from the old object on update.
-SERVER_OWNED = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "uid")
 #: Members after which metadata is put back into the canonical order once something was added.
 ORDER = {
     name: position
@@ -91,13 +89,14 @@ def before_update(definition: ResourceDefinition, tree: Tree, old: Tree, *, stat
     metadata.pop("selfLink", None)
     if definition.namespaced and not metadata.get("namespace"):
         metadata["namespace"] = previous.get("namespace", "")
-    for name in SERVER_OWNED:
-        if name in ("uid", "creationTimestamp", "deletionTimestamp") and metadata.get(name):
-            continue
+    for name in ("creationTimestamp", "generation", "deletionTimestamp"):
         if name in previous:
             metadata[name] = previous[name]
-        else:
+        elif name != "deletionTimestamp":
             metadata.pop(name, None)
+    for name in ("uid", "deletionGracePeriodSeconds"):
+        if metadata.get(name) in (None, "") and name in previous:
+            metadata[name] = previous[name]
     if metadata.get("managedFields") is None and "managedFields" in previous:
         metadata["managedFields"] = previous["managedFields"]
     strategy = definition.strategy
@@ -132,11 +131,11 @@ def to_be_removed(tree: Tree) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """What a delete request does to an object: `tree` is the new state, `remove` says it goes at once."""
+    """What a delete request does: `tree` is the new state (written first when `changed`), `remove` says it goes then."""
 
     tree: Tree
-    remove: bool
     changed: bool
+    remove: bool
 
 
 def plan_deletion(
@@ -145,60 +144,81 @@ def plan_deletion(
     """Decide between removal, a grace period and waiting for finalizers."""
     metadata = dict(old["metadata"])
     tree = {**old, "metadata": metadata}
-    finalizers = _finalizers(definition, metadata.get("finalizers") or [], orphan, propagation)
-    changed = finalizers != (metadata.get("finalizers") or [])
-    if finalizers:
-        metadata["finalizers"] = finalizers
-    else:
-        metadata.pop("finalizers", None)
-    seconds = _grace(tree, grace) if definition.graceful else 0
-    deleting = bool(metadata.get("deletionTimestamp"))
-    if deleting and definition.graceful:
-        left = metadata.get("deletionGracePeriodSeconds") or 0
-        if seconds >= left and not (left == 0 and not finalizers):
-            return _sorted(definition, Deletion(tree, False, changed))
-        seconds = min(seconds, left)
-    waits = bool(finalizers) or seconds > 0
-    if not deleting or definition.graceful:
-        now = time.time()
-        metadata["deletionTimestamp"] = timestamp(now + seconds)
-        metadata["deletionGracePeriodSeconds"] = seconds
-        if not deleting and "generation" in metadata:
-            metadata["generation"] += 1
-        changed = True
     if definition.kind == "Namespace" and not definition.group:
-        return _namespace(tree, deleting)
-    return _sorted(definition, Deletion(tree, not waits, changed))
+        if not metadata.get("deletionTimestamp"):
+            return _terminate_namespace(tree)
+        if tree.get("spec", {}).get("finalizers"):
+            return Deletion(old, False, False)
+    gracefully = False
+    if definition.graceful:
+        decision = _start_grace(tree, grace)
+        if decision is None:
+            return Deletion(old, False, False)
+        gracefully = decision
+    present = metadata.get("finalizers") or []
+    finalizers = _finalizers(definition, present, orphan, propagation)
+    if set(finalizers) != set(present):
+        metadata["finalizers"] = finalizers
+    if not metadata.get("finalizers"):
+        metadata.pop("finalizers", None)
+    if metadata.get("finalizers") and not gracefully:
+        _mark_deleting(metadata)
+    sort_metadata(tree, custom=definition.custom)
+    waits = bool(metadata.get("finalizers")) or gracefully and metadata["deletionGracePeriodSeconds"] > 0
+    return Deletion(tree, waits or gracefully, not waits)
 
 
-def _sorted(definition: ResourceDefinition, deletion: Deletion) -> Deletion:
-    sort_metadata(deletion.tree, custom=definition.custom)
-    return deletion
-
-
-def _namespace(tree: Tree, deleting: bool) -> Deletion:
-    """A namespace becomes Terminating first; only a later delete, or finalize, removes it."""
+def _start_grace(tree: Tree, asked: int | None) -> bool | None:
+    """Give a pod its grace period. True: the object changed; False: nothing to wait for any more; None: a deletion
+    is under way and this request does not shorten it."""
     metadata = tree["metadata"]
-    metadata.pop("deletionGracePeriodSeconds", None)
-    gone = deleting and not tree.get("spec", {}).get("finalizers") and not metadata.get("finalizers")
+    deleting = bool(metadata.get("deletionTimestamp"))
+    if deleting:
+        left = metadata.get("deletionGracePeriodSeconds") or 0
+        if left == 0:
+            return False
+        if asked is None or asked >= left:
+            return None
+        seconds = asked
+    else:
+        seconds = _grace(tree, asked)
+        if metadata.get("generation"):
+            metadata["generation"] += 1
+    metadata["deletionTimestamp"] = timestamp(time.time() + seconds)
+    metadata["deletionGracePeriodSeconds"] = seconds
+    return True
+
+
+def _mark_deleting(metadata: dict[str, Any]) -> None:
+    if not metadata.get("deletionTimestamp"):
+        metadata["deletionTimestamp"] = timestamp()
+        if metadata.get("generation"):
+            metadata["generation"] += 1
+    metadata["deletionGracePeriodSeconds"] = 0
+
+
+def _terminate_namespace(tree: Tree) -> Deletion:
+    """The first delete of a namespace only makes it Terminating; its content and finalizers go before it does."""
+    tree["metadata"]["deletionTimestamp"] = timestamp()
+    tree["metadata"] = ordered(tree["metadata"])
     tree["status"] = {**tree.get("status", {}), "phase": "Terminating"}
-    tree["metadata"] = ordered(metadata)
-    return Deletion(tree, gone, not deleting)
+    return Deletion(tree, True, False)
 
 
 def _finalizers(
     definition: ResourceDefinition, present: list[str], orphan: bool | None, propagation: str
 ) -> list[str]:
     """The finalizers a delete leaves: orphan and foregroundDeletion set or taken as asked."""
+    kept = [f for f in present if f not in (ORPHAN, FOREGROUND)]
     if definition.default_propagation == "unsupported":
-        return list(present)
+        return kept
     if orphan is not None:
         propagation = "Orphan" if orphan else "Background"
-    if not propagation:
+    elif not propagation:
         if ORPHAN in present or FOREGROUND in present:
-            return list(present)
-        propagation = "Orphan" if definition.default_propagation == "orphan" else "Background"
-    kept = [f for f in present if f not in (ORPHAN, FOREGROUND)]
+            propagation = "Orphan" if ORPHAN in present else "Foreground"
+        elif definition.default_propagation == "orphan":
+            propagation = "Orphan"
     if propagation == "Orphan":
         kept.append(ORPHAN)
     elif propagation == "Foreground":
@@ -222,11 +242,14 @@ def check_preconditions(obj: Tree, definition: ResourceDefinition, uid: str | No
     metadata = obj["metadata"]
     text = ""
     if uid is not None and uid != metadata.get("uid", ""):
-        text = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {metadata.get('uid', '')}"
+        text = (
+            f"the UID in the precondition ({uid}) does not match the UID in record ({metadata.get('uid', '')}). "
+            "The object might have been deleted and then recreated"
+        )
     elif version is not None and version != metadata.get("resourceVersion", ""):
         text = (
-            f"Precondition failed: ResourceVersion in precondition: {version}, "
-            f"ResourceVersion in object meta: {metadata.get('resourceVersion', '')}"
+            f"the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record "
+            f"({metadata.get('resourceVersion', '')}). The object might have been modified"
         )
     if text:
-        raise errors.conflict(definition.plural, definition.group, metadata.get("name", ""), text)
+        raise errors.conflict(definition.kind, definition.group, metadata.get("name", ""), text)
