@@ -5,9 +5,6 @@ from typing import final
 
 from fastapi_core._ext.objects import CachedObject
 
-Extract = Callable[[CachedObject], dict[str, str]]
-"""Selectable fields of an object; a function that lives long, because objects remember its answer under it."""
-
 @final
 class Matcher:
     """A conjunction of requirements over labels and selectable fields. Immutable; share it between requests."""
@@ -16,11 +13,11 @@ class Matcher:
         self,
         labels: Iterable[tuple[str, str, Iterable[str]]],
         fields: Iterable[tuple[str, bool, str]],
-        extract: Extract | None = None,
+        extract: Callable[[CachedObject], dict[str, str]] | None = None,
     ) -> None:
         """`labels`: (key, operator, values), operator one of in, notin, exists, !, gt, lt.
         `fields`: (field, equal?, value). `extract(obj)` yields an object's selectable fields, kept in its memo; a field it
-        does not give is empty. metadata.name and metadata.namespace need no extract.
+        does not give is empty; objects remember the answer under the function, so it should live long. metadata.name and metadata.namespace need no extract.
 
         Raises KeyError for another operator, ValueError when gt or lt has no integer."""
     def matches(self, obj: CachedObject) -> bool: ...
@@ -30,5 +27,5 @@ class Matcher:
     def required(self, field: str) -> str | None:
         """The value a field must equal for an object to match, or None when no single requirement says so."""
 
-def selectable_fields(obj: CachedObject, extract: Extract) -> dict[str, str]:
+def selectable_fields(obj: CachedObject, extract: Callable[[CachedObject], dict[str, str]]) -> dict[str, str]:
     """What `extract` says of an object, asked once and kept in its memo."""
