@@ -1,8 +1,8 @@
 """JSON patch (RFC 6902) on decoded trees, as the reference applies it.
 
 Where it differs from the RFC: `replace` of a member that does not exist adds it, `copy` of one adds null, `test` of
-one against null holds, indices may count from the end (`-1`), a missing `value` is null, and what precedes the first slash of
-a pointer is ignored.
+one against null holds, indices may count from the end (`-1`), a missing `value` is null, and what precedes the first
+slash of a pointer is ignored.
 
 Containers are copied when first written to and never again, so a long patch costs the size of what it touches.
 """

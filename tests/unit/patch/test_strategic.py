@@ -347,7 +347,7 @@ def _keys(value: Any) -> list[str]:
 
 
 json_values = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(-5, 5), st.floats(allow_nan=False), words),
+    st.one_of(st.none(), st.booleans(), st.integers(-5, 5), st.floats(allow_nan=False, allow_infinity=False), words),
     lambda inner: st.one_of(
         st.lists(inner, max_size=3),
         st.dictionaries(
