@@ -24,7 +24,7 @@ class Authenticator(Protocol):
     APIError 401 for a credential that is wrong. May answer an awaitable when it has to ask somebody.
     """
 
-    def authenticate(self, ctx: RequestContext) -> User | None | Awaitable[User | None]: ...
+    def authenticate(self, ctx: RequestContext) -> User | Awaitable[User | None] | None: ...
 
 
 def with_authenticated(user: User) -> User:

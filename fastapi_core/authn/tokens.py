@@ -72,7 +72,7 @@ def load_token_file(text: str) -> dict[str, User]:
             if not row or row[0].startswith("#"):
                 continue
             if len(row) < 3:
-                raise ValueError(f"line {rows.line_num}: expected at least token, user name and user uid, found {len(row)} columns")
+                raise ValueError(f"line {rows.line_num}: expected token,user,uid[,groups], found {len(row)} columns")
             token, name, uid = (cell.strip() for cell in row[:3])
             if not token:
                 continue

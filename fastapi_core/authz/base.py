@@ -64,8 +64,9 @@ class AlwaysAllow:
 def attributes_of(ctx: RequestContext) -> Attributes:
     info = ctx.info
     return Attributes(
-        ctx.user, info.verb, info.api_group, info.api_version, info.namespace, info.resource, info.subresource, info.name,
-        "" if info.is_resource_request else info.path, info.is_resource_request, info.label_selector, info.field_selector,
+        ctx.user, info.verb, info.api_group, info.api_version, info.namespace, info.resource, info.subresource,
+        info.name, "" if info.is_resource_request else info.path, info.is_resource_request, info.label_selector,
+        info.field_selector,
     )  # fmt: skip
 
 
@@ -75,9 +76,7 @@ def denied(attributes: Attributes, reason: str = "") -> APIError:
     who = f"User {go_quote(a.user.name)} cannot {a.verb}"
     if not a.is_resource_request:
         text = f"{who} path {go_quote(a.path)}"
-        error = forbidden("", "", "", f"{text}: {reason}" if reason else text)
-        error.details = {}
-        return error
+        return forbidden("", "", "", f"{text}: {reason}" if reason else text)
     resource = f"{a.resource}/{a.subresource}" if a.subresource else a.resource
     where = f"in the namespace {go_quote(a.namespace)}" if a.namespace else "at the cluster scope"
     text = f"{who} resource {go_quote(resource)} in API group {go_quote(a.api_group)} {where}"

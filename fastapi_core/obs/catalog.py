@@ -34,7 +34,7 @@ class Metrics:
             dry_run, buckets=_SECONDS, stability="STABLE",
         )  # fmt: skip
         self.request_sli_duration = histogram(
-            "apiserver_request_sli_duration_seconds", "Seconds from the request head to the answer, time in webhooks excluded.",
+            "apiserver_request_sli_duration_seconds", "Seconds from the request head to the answer, without webhooks.",
             _REQUEST, buckets=_SLI_SECONDS,
         )  # fmt: skip
         self.response_sizes = histogram(
@@ -78,7 +78,7 @@ class Metrics:
             "apiserver_storage_objects", "Objects stored, by resource.", ("resource",), stability="STABLE"
         )
         self.storage_size = gauge(
-            "apiserver_storage_size_bytes", "Bytes of the storage file on disk.", ("storage_cluster_id",), stability="STABLE"
+            "apiserver_storage_size_bytes", "Bytes of the storage file.", ("storage_cluster_id",), stability="STABLE"
         )
         self.commit_batch = histogram(
             "fastapi_core_storage_commit_batch_size", "Writes taken together in one commit.", buckets=_BATCH
@@ -86,14 +86,17 @@ class Metrics:
 
         checks = ("name", "type")
         self.healthcheck = gauge(
-            "kubernetes_healthcheck", "Result of the last run of a health check: 1 is healthy.", checks, stability="STABLE"
+            "kubernetes_healthcheck", "Last result of a health check, 1 is healthy.", checks, stability="STABLE"
         )
         self.healthchecks = counter(
             "kubernetes_healthchecks_total", "Runs of health checks by result.", (*checks, "status"), stability="STABLE"
         )
         self.build_info = gauge(
             "kubernetes_build_info", "Always 1; the labels say what was built.",
-            ("major", "minor", "git_version", "git_commit", "git_tree_state", "build_date", "go_version", "compiler", "platform"),
+            (
+                "major", "minor", "git_version", "git_commit", "git_tree_state", "build_date", "go_version", "compiler",
+                "platform",
+            ),
             stability="BETA",
         )  # fmt: skip
 

@@ -78,7 +78,7 @@ class Family(Generic[Child]):
         self.help = help
         self.label_names = label_names
         self.children: dict[tuple[str, ...], Child] = {}
-        self._make = make
+        self._make: Callable[[], Child] = make
         if not label_names:
             self.children[()] = make()
 
@@ -111,7 +111,8 @@ class Family(Generic[Child]):
             if isinstance(child, Histogram):
                 yield from _expose_histogram(self.name, labels, child)
             else:
-                yield f"{self.name}{{{labels}}} {number(child.value)}" if labels else f"{self.name} {number(child.value)}"
+                tail = f"{{{labels}}}" if labels else ""
+                yield f"{self.name}{tail} {number(child.value)}"
 
 
 def _expose_histogram(name: str, labels: str, child: Histogram) -> Iterator[str]:

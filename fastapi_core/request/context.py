@@ -30,13 +30,14 @@ ANONYMOUS = User("system:anonymous", groups=("system:unauthenticated",))
 
 
 class RequestContext:
-    """One request on its way through the chain. Filters set; handlers read; `warn` and `headers` go out with the answer.
+    """One request on its way: filters set, handlers read, `warn` and `headers` go out with the answer.
 
     `info` exists from the request-info position of the chain on.
     """
 
     __slots__ = (
-        "audit_id", "deadline", "headers", "info", "long_running", "matched", "release", "request", "started", "user", "warnings",
+        "audit_id", "deadline", "headers", "info", "long_running", "matched", "params",
+        "release", "request", "started", "user", "warnings",
     )  # fmt: skip
 
     info: RequestInfo
@@ -54,6 +55,8 @@ class RequestContext:
         self.long_running = False
         self.matched = False
         """True once dispatch found the endpoint; only then may the request's words become metric labels."""
+        self.params: dict[str, str] = {}
+        """Decoded path parameters of the route."""
         self.headers: list[Header] = []
         self.warnings: list[str] | None = None
         self.release: Callable[[], None] | None = None

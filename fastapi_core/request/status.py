@@ -37,7 +37,8 @@ def page_not_found() -> Response:
 
 def bad_request_line() -> Response:
     """The answer to a request target that cannot be decoded; the reference's HTTP library gives it, not its API."""
-    return Response(400, [(b"Content-Type", b"text/plain; charset=utf-8"), (b"Connection", b"close")], b"400 Bad Request")
+    headers: list[Header] = [(b"Content-Type", b"text/plain; charset=utf-8"), (b"Connection", b"close")]
+    return Response(400, headers, b"400 Bad Request")
 
 
 def render_error(error: APIError, request: Request) -> Response:
