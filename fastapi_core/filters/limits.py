@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from fastapi_core.authn.base import MASTERS
 from fastapi_core.errors import APIError, bad_request
+from fastapi_core.meta.time import parse_duration
 from fastapi_core.obs.catalog import Metrics
-from fastapi_core.request.duration import parse_duration
 from fastapi_core.request.status import TOO_MANY, text
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Deadline:
             given = ctx.info.first("timeout")
             if given:
                 try:
-                    asked = parse_duration(given)
+                    asked = parse_duration(given) / 1e9
                 except ValueError as error:
                     raise bad_request(f"invalid timeout specified in the request URL - {error}") from None
                 if asked:
