@@ -1,0 +1,1 @@
+"""Bytes to object trees and back: JSON, YAML, and the choice between them."""

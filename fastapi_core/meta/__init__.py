@@ -1,0 +1,1 @@
+"""Kubernetes value types without I/O: quantities, times, names, group-version-kind, selectors."""
