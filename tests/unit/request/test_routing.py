@@ -122,10 +122,8 @@ def test_what_answers_a_path(method: str, path: str, want: Any) -> None:
         assert answers(TABLE, method, path) == want
 
 
-def test_a_watch_of_a_collection_goes_to_the_watch_endpoint() -> None:
-    assert answers(TABLE, "GET", "/api/v1/namespaces/a/pods", "watch") == "watch"
-    assert answers(TABLE, "GET", "/api/v1/pods", "watch") == "watch"
-    assert answers(TABLE, "GET", "/api/v1/pods", "list") == "list"
+def test_a_list_endpoint_decides_itself_about_a_watch() -> None:
+    assert answers(TABLE, "GET", "/api/v1/namespaces/a/pods", "watch") == "list"
 
 
 def test_a_collection_that_cannot_be_watched_says_so() -> None:
