@@ -253,9 +253,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "core/v1.ISCSIPersistentVolumeSource": (_ISCSI,),
     "core/v1.RBDVolumeSource": (_RBD,),
     "core/v1.RBDPersistentVolumeSource": (_RBD,),
-    "core/v1.AzureDiskVolumeSource": (
-        absent(cachingMode="ReadWrite", kind="Shared", fsType="ext4", readOnly=False),
-    ),
+    "core/v1.AzureDiskVolumeSource": (absent(cachingMode="ReadWrite", kind="Shared", fsType="ext4", readOnly=False),),
     "core/v1.ScaleIOVolumeSource": (empty(storageMode="ThinProvisioned", fsType="xfs"),),
     "core/v1.ScaleIOPersistentVolumeSource": (empty(storageMode="ThinProvisioned", fsType="xfs"),),
     "core/v1.HostPathVolumeSource": (absent(type=""),),
