@@ -26,7 +26,7 @@ class BuiltinDefinition(ResourceDefinition):
     __slots__ = ()
 
     @property
-    def type(self) -> Type:  # type: ignore[override]
+    def type(self) -> Type:
         return type_of(self.type_ref)
 
     @type.setter

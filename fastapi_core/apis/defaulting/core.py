@@ -121,8 +121,8 @@ def _namespace(tree: Tree) -> None:
 
 
 def _requests(container: Tree) -> None:
-    resources = container.get("resources")
-    limits = resources.get("limits") if resources else None
+    resources: Tree = container.get("resources") or {}
+    limits = resources.get("limits")
     if limits:
         requests = resources.get("requests")
         if requests is None:

@@ -28,7 +28,7 @@ def _balancer_addresses(tree: Tree) -> list[str]:
 
 
 def cluster_ip(tree: Tree) -> Cell:
-    addresses = at(tree, "spec.clusterIPs") or ()
+    addresses: list[str] = at(tree, "spec.clusterIPs") or []
     return addresses[0] if addresses else NONE
 
 
