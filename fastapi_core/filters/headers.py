@@ -1,0 +1,110 @@
+"""Filters that put headers on answers: audit id, cache control, HSTS, warnings, CORS."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from random import Random
+from typing import TYPE_CHECKING
+
+from fastapi_core.http.exchange import Answer, Header, Response
+
+if TYPE_CHECKING:
+    from fastapi_core.request.context import RequestContext
+
+_bits = Random().getrandbits
+_VERSION_MASK = ~((0xF << 76) | (0x3 << 62))
+_VERSION_4 = (0x4 << 76) | (0x2 << 62)
+
+#: Characters (not bytes) of all warnings of one answer before each is cut, and what a cut one keeps.
+WARNINGS_TOTAL = 4096
+WARNING_CUT = 256
+
+
+def new_audit_id() -> str:
+    """A version 4 UUID. It correlates log lines and protects nothing, so a fast generator makes it."""
+    h = f"{_bits(128) & _VERSION_MASK | _VERSION_4:032x}"
+    return f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}"
+
+
+def audit_id(ctx: RequestContext) -> None:
+    """Keep the caller's Audit-ID, so that one id follows a request through several servers; else make one."""
+    given = ctx.request.header(b"audit-id")
+    ctx.audit_id = given.decode("latin-1") if given else new_audit_id()
+
+
+def put_audit_id(ctx: RequestContext, answer: Answer) -> None:
+    answer.headers.append((b"Audit-Id", ctx.audit_id.encode("latin-1")))
+
+
+def put_cache_control(ctx: RequestContext, answer: Answer) -> None:
+    """Forbid caching of what has no Cache-Control of its own."""
+    for name, _ in answer.headers:
+        if name == b"Cache-Control":
+            return
+    answer.headers.append((b"Cache-Control", b"no-cache, private"))
+
+
+def put_warnings(ctx: RequestContext, answer: Answer) -> None:
+    if ctx.warnings is not None:
+        answer.headers.extend((b"Warning", value) for value in warning_values(ctx.warnings))
+
+
+def warning_values(texts: Iterable[str]) -> list[bytes]:
+    """Warning header values: each text once; over the total limit every text is cut and what still overflows dropped.
+
+    Texts with control characters are left out, they could not be quoted.
+    """
+    kept = [t for t in dict.fromkeys(texts) if t and not any(unicodedata.category(c) == "Cc" for c in t)]
+    if sum(map(len, kept)) > WARNINGS_TOTAL:
+        written, short = 0, []
+        for text in kept:
+            if written >= WARNINGS_TOTAL:
+                break
+            short.append(text[:WARNING_CUT])
+            written += len(short[-1])
+        kept = short
+    quoted = (t.replace("\\", "\\\\").replace('"', '\\"') for t in kept)
+    return [f'299 - "{t}"'.encode() for t in quoted]
+
+
+def hsts(directives: Sequence[str]) -> Callable[[RequestContext, Answer], None] | None:
+    """Strict-Transport-Security on every answer when directives are configured."""
+    if not directives:
+        return None
+    header: Header = (b"Strict-Transport-Security", "; ".join(directives).encode())
+
+    def put_hsts(ctx: RequestContext, answer: Answer) -> None:
+        answer.headers.append(header)
+
+    return put_hsts
+
+
+_CORS: tuple[Header, ...] = (
+    (b"Access-Control-Allow-Methods", b"POST, GET, OPTIONS, PUT, DELETE, PATCH"),
+    (
+        b"Access-Control-Allow-Headers",
+        b"Content-Type, Content-Length, Accept-Encoding, X-CSRF-Token, Authorization, X-Requested-With, "
+        b"If-Modified-Since",
+    ),
+    (b"Access-Control-Expose-Headers", b"Date"),
+    (b"Access-Control-Allow-Credentials", b"true"),
+)
+
+
+def cors(patterns: Sequence[str]) -> Callable[[RequestContext], Answer | None] | None:
+    """Allow the origins that one of the regular expressions matches; answers their OPTIONS itself."""
+    if not patterns:
+        return None
+    origins = [re.compile(pattern) for pattern in patterns]
+
+    def allow_origin(ctx: RequestContext) -> Answer | None:
+        origin = ctx.request.header(b"origin")
+        if origin is None or not any(o.search(origin.decode("latin-1")) for o in origins):
+            return None
+        ctx.headers.append((b"Access-Control-Allow-Origin", origin))
+        ctx.headers.extend(_CORS)
+        return Response(204, []) if ctx.request.method == "OPTIONS" else None
+
+    return allow_origin
