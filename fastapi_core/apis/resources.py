@@ -26,7 +26,7 @@ class BuiltinDefinition(ResourceDefinition):
     __slots__ = ()
 
     @property
-    def type(self) -> Type:  # type: ignore[override]
+    def type(self) -> Type:
         return type_of(self.type_ref)
 
     @type.setter
@@ -62,9 +62,7 @@ def _definition(record: dict[str, Any]) -> BuiltinDefinition:
             name: Subresource(name, tuple(verbs), *kinds)
             for name, (verbs, *kinds) in record.get("subresources", {}).items()
         },
-        selectable_fields={
-            name: tuple((path or name).split(".")) for name, path in record.get("fields", {}).items()
-        },
+        selectable_fields={name: tuple((path or name).split(".")) for name, path in record.get("fields", {}).items()},
         storage_version_hash=record.get("hash", ""),
         list_kind=kind + "List",
         create_on_update=record.get("createOnUpdate", False),

@@ -77,7 +77,7 @@ _SPECIAL: dict[tuple[str, str], Special] = {
     ("apiextensions.k8s.io", "CustomResourceDefinition"): Special(
         prepare=kinds.prepare_definition, prepare_status=_guard
     ),
-    ("certificates.k8s.io", "CertificateSigningRequest"): Special(prepare=kinds.unchanged),
+    ("certificates.k8s.io", "CertificateSigningRequest"): Special(prepare=kinds.prepare_request),
     ("networking.k8s.io", "Ingress"): Special(warnings=kinds.ingress_warnings),
 }
 _PLAIN = Special()

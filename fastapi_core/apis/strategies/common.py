@@ -73,7 +73,7 @@ _ALSO: dict[str, Callable[[Tree, Tree], bool]] = {
 
 def generations(kind: str, initial: int, bump: bool) -> Prepare:
     """Set the generation on create and count it up when the wanted state changes."""
-    also = _ALSO.get(kind, lambda new, old: False)
+    also = _ALSO.get(kind)
 
     def prepare(new: Tree, old: Tree | None) -> None:
         metadata: Tree = new["metadata"]
@@ -86,7 +86,7 @@ def generations(kind: str, initial: int, bump: bool) -> Prepare:
             metadata["generation"] = before
         else:
             metadata.pop("generation", None)
-        if bump and (desired(new) != desired(old) or also(new, old)):
+        if bump and (desired(new) != desired(old) or (also and also(new, old))):
             metadata["generation"] = (before or 0) + 1
 
     return prepare

@@ -164,6 +164,7 @@ def _data_sources(spec: Tree) -> None:
 
 def prepare_node(new: Tree, old: Tree | None) -> None:
     """A new node takes no pods until its kubelet says it is ready. Nodes may bring a status when they register."""
+    _address_ranges(new.get("spec") or {})
     if old is not None:
         keep(new, old, "status")
         return
@@ -172,6 +173,39 @@ def prepare_node(new: Tree, old: Tree | None) -> None:
     taints = spec.get("taints") or []
     if not any(t.get("key") == taint["key"] and t.get("effect") == taint["effect"] for t in taints):
         spec["taints"] = [*taints, taint]
+
+
+def _address_ranges(spec: Tree) -> None:
+    """The list of pod ranges begins with the single one of the first API versions."""
+    single, several = spec.get("podCIDR"), spec.get("podCIDRs")
+    if single and (not several or several[0] != single):
+        spec["podCIDRs"] = [single]
+    elif several and not single:
+        spec["podCIDR"] = several[0]
+
+
+# Certificates
+
+
+def prepare_request(new: Tree, old: Tree | None) -> None:
+    """Who asks is not for the client to say (`fill_requester`); a request itself never changes."""
+    spec: Tree = new.setdefault("spec", {})
+    if old is None:
+        for member in _REQUESTER:
+            spec.pop(member, None)
+    else:
+        keep(new, old, *(set(desired(new)) | set(desired(old))))
+
+
+_REQUESTER = ("username", "uid", "groups", "extra")
+
+
+def fill_requester(new: Tree, username: str, uid: str, groups: list[str], extra: dict[str, list[str]]) -> None:
+    """Write the user of a create request into a certificate signing request."""
+    spec: Tree = new.setdefault("spec", {})
+    for member, value in zip(_REQUESTER, (username, uid, groups, extra), strict=True):
+        if value:
+            spec[member] = value
 
 
 # Definitions
@@ -186,12 +220,6 @@ def prepare_definition(new: Tree, old: Tree | None) -> None:
             "acceptedNames": {"plural": "", "kind": ""},
             "storedVersions": [version["name"] for version in versions if version.get("storage")],
         }
-
-
-def unchanged(new: Tree, old: Tree | None) -> None:
-    """Everything but metadata stays as it was created (certificate requests ignore updates silently)."""
-    if old is not None:
-        keep(new, old, *(set(desired(new)) | set(desired(old))))
 
 
 # Warnings

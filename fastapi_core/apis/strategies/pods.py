@@ -20,10 +20,14 @@ _COMPUTE = ("cpu", "memory")
 def qos_class(spec: Tree) -> str:
     """Guaranteed when every container's requests equal its limits, BestEffort when none states any, else Burstable."""
     whole = spec.get("resources")
-    stated = [whole] if whole else [
-        container.get("resources") or {}
-        for container in [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
-    ]
+    stated = (
+        [whole]
+        if whole
+        else [
+            container.get("resources") or {}
+            for container in [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+        ]
+    )
     requests: dict[str, Any] = {}
     limits: dict[str, Any] = {}
     guaranteed = True
@@ -129,9 +133,7 @@ def _tolerate_node_trouble(spec: Tree) -> None:
             toleration.get("key") in (key, None, "") and toleration.get("effect") in ("NoExecute", None, "")
             for toleration in tolerations
         ):
-            tolerations.append(
-                {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
-            )
+            tolerations.append({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300})
     spec["tolerations"] = tolerations
 
 
