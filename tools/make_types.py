@@ -52,8 +52,7 @@ class Facts:
         if record.get("json") or not isinstance(value, dict):
             return
         names = [name for name in value if not (record.get("kind") and name in ("kind", "apiVersion"))]
-        if len(names) > len(self.order.get(ref, ())):
-            self.order[ref] = names
+        self._note_order(ref, names)
         fields = self.flat(ref)
         for name in names:
             field = fields[name]
@@ -64,6 +63,15 @@ class Facts:
             members = () if child is None else child if card == "list" else child.values() if card == "map" else [child]
             for member in members:
                 self._see(field["type"], member)
+
+    def _note_order(self, ref: str, names: list[str]) -> None:
+        """The longest list of members seen is the order of a type, and of the structs inlined in it."""
+        if len(names) > len(self.order.get(ref, ())):
+            self.order[ref] = names
+        for field in self.types[ref]["fields"].values():
+            if field.get("inline"):
+                members = self.flat(field["type"])
+                self._note_order(field["type"], [name for name in names if name in members])
 
     def flat(self, ref: str) -> dict[str, Record]:
         """JSON name -> field, inlined structs flattened."""

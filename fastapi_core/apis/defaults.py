@@ -1,0 +1,111 @@
+"""Applies the defaults of `defaulting/` to whole objects.
+
+The rules of a kind's types are compiled once into a tree that holds only the members leading to a rule, so a walk
+touches nothing else. It expects a normalised tree to which the defaults OpenAPI states have been applied, and leaves
+new members at the end of their object: encoding puts them in order.
+"""
+
+from __future__ import annotations
+
+from fastapi_core.apis.defaulting import core, groups
+from fastapi_core.apis.defaulting.rules import Rule, Tree
+from fastapi_core.registry.definition import ResourceDefinition
+from fastapi_core.schema.types import Type
+
+RULES: dict[str, tuple[Rule, ...]] = {**core.RULES, **groups.RULES}
+
+
+class Plan:
+    """The rules of one type, and the plans of those of its members that have any below them."""
+
+    __slots__ = ("lists", "maps", "rules", "singles")
+
+    def __init__(self, rules: tuple[Rule, ...]) -> None:
+        self.rules = rules
+        self.singles: dict[str, Plan] = {}
+        self.lists: dict[str, Plan] = {}
+        self.maps: dict[str, Plan] = {}
+
+    @property
+    def children(self) -> list[Plan]:
+        return [*self.singles.values(), *self.lists.values(), *self.maps.values()]
+
+    def run(self, tree: Tree) -> None:
+        """Complete the object: its own rules first, then those of its members."""
+        for rule in self.rules:
+            rule(tree)
+        for name, plan in self.singles.items():
+            value = tree.get(name)
+            if value is not None:
+                plan.run(value)
+        for name, plan in self.lists.items():
+            for value in tree.get(name) or ():
+                if value.__class__ is dict:
+                    plan.run(value)
+        for name, plan in self.maps.items():
+            for value in (tree.get(name) or {}).values():
+                if value.__class__ is dict:
+                    plan.run(value)
+
+
+def _own_rules(type_: Type) -> tuple[Rule, ...]:
+    """The type's rules and those of the types inlined in it."""
+    rules = RULES.get(type_.ref, ())
+    for field in type_.declared:
+        if field.inline and field.type is not None:
+            rules += _own_rules(field.type)
+    return rules
+
+
+_plans: dict[str, Plan] = {}
+
+
+def _compile(type_: Type) -> Plan:
+    """The plan of a type, members without rules included (types refer to themselves, so these go in `_prune`)."""
+    plan = _plans.get(type_.ref)
+    if plan is None:
+        plan = _plans[type_.ref] = Plan(_own_rules(type_))
+        if not type_.json:
+            members = {"": plan.singles, "list": plan.lists, "map": plan.maps}
+            for name, field in type_.fields.items():
+                if field.type is not None and not field.type.json:
+                    members[field.card][name] = _compile(field.type)
+    return plan
+
+
+def _useful(plan: Plan, seen: set[int]) -> bool:
+    """Whether a rule can be reached from here."""
+    if plan.rules:
+        return True
+    seen.add(id(plan))
+    return any(_useful(child, seen) for child in plan.children if id(child) not in seen)
+
+
+def _prune(plan: Plan, done: set[int]) -> None:
+    """Drop the members below which there is no rule."""
+    done.add(id(plan))
+    for members in (plan.singles, plan.lists, plan.maps):
+        for name in [name for name, child in members.items() if not _useful(child, set())]:
+            del members[name]
+        for child in members.values():
+            if id(child) not in done:
+                _prune(child, done)
+
+
+_ready: dict[str, Plan] = {}
+
+
+def plan_of(type_: Type) -> Plan:
+    """The compiled defaults of a kind."""
+    plan = _ready.get(type_.ref)
+    if plan is None:
+        plan = _compile(type_)
+        _prune(plan, set())
+        _ready[type_.ref] = plan
+    return plan
+
+
+def apply_defaults(definition: ResourceDefinition, tree: Tree) -> None:
+    """Complete an object of the definition's version in place; custom resources have no defaults here."""
+    if not definition.custom:
+        plan_of(definition.type).run(tree)
