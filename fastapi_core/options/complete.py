@@ -7,11 +7,11 @@ import shutil
 import tempfile
 from dataclasses import dataclass
 
-from fastapi_core.authn.base import Anonymous, Authenticator, Union
+from fastapi_core.authn.base import MASTERS, Anonymous, Authenticator, Union
 from fastapi_core.authn.tokens import StaticTokens, load_token_file
 from fastapi_core.authn.x509 import ClientCertificates
 from fastapi_core.obs import logs
-from fastapi_core.options.certificates import ADMIN, MASTERS, CertificatesError, Pki, ensure
+from fastapi_core.options.certificates import ADMIN, CertificatesError, Pki, ensure
 from fastapi_core.options.flags import OptionsError
 from fastapi_core.options.inert import PROTECTIVE
 from fastapi_core.options.kubeconfig import server_url, write_kubeconfig

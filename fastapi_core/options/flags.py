@@ -1,6 +1,6 @@
 """Flags as the reference's command line takes them: `--name=value`, `--name value`, `--bool`, `-v 4`.
 
-Flags are the fields of dataclasses (`options/groups.py`). All errors of a command line are found before any is reported.
+Flags are the fields of dataclasses (`options/groups.py`). All errors of a command line are reported together.
 """
 
 from __future__ import annotations
@@ -59,9 +59,10 @@ def _duration(text: str) -> float:
     from fastapi_core.meta.time import parse_duration
 
     try:
-        return parse_duration(text) / 1e9
+        nanoseconds: int = parse_duration(text)
     except ValueError as error:
         raise ValueError(f"a duration such as 30s or 1m30s is expected ({error})") from None
+    return nanoseconds / 1e9
 
 
 def _strings(text: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The flags, by subject. Names and defaults are kube-apiserver's where the meaning is the same; units are in the help."""
+"""The flags, by subject. Names and defaults are kube-apiserver's where the meaning is the same."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ class Serving:
     bind_address: str = flag("bind-address", STRING, "0.0.0.0", "IP address to listen on; 0.0.0.0 or :: for all.")
     secure_port: int = flag("secure-port", INT, 6443, "Port for HTTPS; 0 takes any free port.")
     tls_cert_file: str = flag(
-        "tls-cert-file", STRING, "", "PEM file of the serving certificate and its chain; empty: a certificate is generated."
+        "tls-cert-file", STRING, "", "PEM file of the serving certificate and its chain; empty: one is generated."
     )
     tls_private_key_file: str = flag("tls-private-key-file", STRING, "", "PEM file of the key of --tls-cert-file.")
     permit_address_sharing: bool = flag("permit-address-sharing", BOOL, False, "Listen with SO_REUSEADDR.")
     permit_port_sharing: bool = flag("permit-port-sharing", BOOL, False, "Listen with SO_REUSEPORT.")
     external_hostname: str = flag(
-        "external-hostname", STRING, "", "Further host name under which clients reach the server; put into the certificate."
+        "external-hostname", STRING, "", "Further host name of the server, put into its certificate."
     )
     advertise_address: str = flag(
-        "advertise-address", STRING, "", "IP address under which clients reach the server; put into the certificate."
+        "advertise-address", STRING, "", "IP address clients reach the server by, put into its certificate."
     )
 
 
@@ -60,7 +60,7 @@ class Storage:
     """What is kept and where."""
 
     data_dir: str = flag(
-        "data-dir", STRING, "", "Directory of objects, certificates and admin.kubeconfig; empty: everything is in memory."
+        "data-dir", STRING, "", "Directory of objects, certificates, admin.kubeconfig; empty: all in memory."
     )
     event_ttl: float = flag("event-ttl", DURATION, 3600.0, "Time events are kept.")
 
@@ -72,7 +72,9 @@ class Authentication:
     client_ca_file: str = flag(
         "client-ca-file", STRING, "", "PEM bundle; a client certificate signed by it is the user CN with the groups O."
     )
-    token_auth_file: str = flag("token-auth-file", STRING, "", 'CSV file of bearer tokens: token,user,uid,"group1,group2".')
+    token_auth_file: str = flag(
+        "token-auth-file", STRING, "", 'CSV file of bearer tokens: token,user,uid,"group1,group2".'
+    )
     anonymous_auth: bool = flag(
         "anonymous-auth", BOOL, True, "Let requests without credentials reach the health and version paths."
     )
@@ -83,7 +85,7 @@ class Network:
     """Addresses of services."""
 
     service_cluster_ip_range: str = flag(
-        "service-cluster-ip-range", STRING, "10.0.0.0/24", "CIDR of service addresses; one more of the other family after a comma."
+        "service-cluster-ip-range", STRING, "10.0.0.0/24", "CIDR of service addresses, at most one of each IP family."
     )
     service_node_port_range: str = flag("service-node-port-range", STRING, "30000-32767", "Node ports of services.")
 

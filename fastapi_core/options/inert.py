@@ -50,14 +50,13 @@ _SWITCHES = """
     shutdown-send-retry-after watch-cache
 """
 
-INERT: dict[str, bool] = {name: False for name in _VALUES.split()} | {name: True for name in _SWITCHES.split()}
+INERT: dict[str, bool] = dict.fromkeys(_VALUES.split(), False) | dict.fromkeys(_SWITCHES.split(), True)
 
-PROTECTIVE = frozenset(
-    """
+_PROTECTIVE = """
     admission-control admission-control-config-file audit-log-path audit-policy-file audit-webhook-config-file
     authentication-config authentication-token-webhook-config-file authorization-config authorization-mode
     authorization-policy-file authorization-webhook-config-file egress-selector-config-file enable-admission-plugins
     encryption-provider-config etcd-servers etcd-servers-overrides oidc-issuer-url requestheader-client-ca-file
     tls-cipher-suites tls-min-version
-    """.split()
-)
+"""
+PROTECTIVE = frozenset(_PROTECTIVE.split())

@@ -29,7 +29,7 @@ class Options:
 
     @classmethod
     def parse(cls, arguments: Iterable[str]) -> Options:
-        """Read and check a command line (without the program and the subcommand). Raises OptionsError with all errors."""
+        """Read and check a command line (behind the subcommand). Raises OptionsError with all errors."""
         table = flags()
         parsed = parse(arguments, table, INERT)
         options = cls(inert=parsed.inert)
@@ -108,14 +108,12 @@ def _check_generic(generic: Generic) -> list[str]:
             wrong.append(f"--cors-allowed-origins: {pattern!r} is not a regular expression ({error})")
         else:
             if not (pattern.startswith(("^", "//")) or "://" in pattern):
-                wrong.append(
-                    f"--cors-allowed-origins: {pattern!r} matches anywhere in an origin, anchor it: ^https://host$ or //host$"
-                )
+                fix = "anchor it: ^https://host$ or //host$"
+                wrong.append(f"--cors-allowed-origins: {pattern!r} matches anywhere in an origin, {fix}")
     for directive in generic.strict_transport_security_directives:
         if not re.fullmatch(r"max-age=\d+|includeSubDomains|preload", directive):
-            wrong.append(
-                f"--strict-transport-security-directives: {directive!r} is none of max-age=SECONDS, includeSubDomains, preload"
-            )
+            known = "max-age=SECONDS, includeSubDomains, preload"
+            wrong.append(f"--strict-transport-security-directives: {directive!r} is none of {known}")
     return wrong
 
 
@@ -130,7 +128,7 @@ def _check_network(network: Network) -> list[str]:
         except ValueError:
             wrong.append(f"--service-cluster-ip-range: {text!r} is not a CIDR, use for example 10.0.0.0/24")
     if len(ranges) > 2 or len(set(families)) < len(families):
-        wrong.append("--service-cluster-ip-range: at most one CIDR of each IP family, use for example 10.0.0.0/24,fd00::/108")
+        wrong.append("--service-cluster-ip-range: at most one CIDR of each IP family, as in 10.0.0.0/24,fd00::/108")
     match = re.fullmatch(r"(\d+)-(\d+)", network.service_node_port_range)
     if match is None or not 1 <= int(match[1]) <= int(match[2]) <= 65535:
         given = network.service_node_port_range
@@ -147,7 +145,8 @@ def _check_files(options: Options) -> list[str]:
         ("token-auth-file", options.authentication.token_auth_file),
     ):
         if path and not os.access(path, os.R_OK):
-            reason = "cannot be read, check its permissions" if os.path.exists(path) else "does not exist, check the path"
+            found = os.path.exists(path)
+            reason = "cannot be read, check its permissions" if found else "does not exist, check the path"
             wrong.append(f"--{name}: {path!r} {reason}")
     return wrong
 

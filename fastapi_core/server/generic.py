@@ -136,7 +136,7 @@ class GenericServer:
             await self.stop()
             raise
         self.signals.started.set()
-        log.info("Serving securely" if self.config.tls else "Serving", address=f"{self.config.bind_address}:{self.port}")
+        log.info("Serving", address=f"{self.config.bind_address}:{self.port}", tls=self.config.tls is not None)
 
     async def stop(self) -> None:
         """Go down in order; calling it again waits for the same shutdown."""

@@ -26,7 +26,7 @@ log = logs.get("health")
 HEALTHZ, LIVEZ, READYZ = "healthz", "livez", "readyz"
 ALL = (HEALTHZ, LIVEZ, READYZ)
 
-Probe = Callable[[], "None | Awaitable[None]"]
+Probe = Callable[[], "Awaitable[None] | None"]
 """A check: raises when the server is not healthy; may answer an awaitable."""
 
 
@@ -142,7 +142,9 @@ _PLAIN: tuple[Header, ...] = (
 )
 
 
-def _report(endpoint: str, checks: list[Check], excluded: set[str], results: dict[str, bool], verbose: bool) -> Response:
+def _report(
+    endpoint: str, checks: list[Check], excluded: set[str], results: dict[str, bool], verbose: bool
+) -> Response:
     if not verbose and all(results.values()):
         return Response(200, list(_PLAIN), b"ok")
     lines = []

@@ -12,7 +12,7 @@ from fastapi_core.server.health import Progress
 log = logs.get("lifecycle")
 
 Start = Callable[[], Awaitable[None]]
-Closer = Callable[[], "None | Awaitable[None]"]
+Closer = Callable[[], "Awaitable[None] | None"]
 
 
 @dataclass(slots=True)
