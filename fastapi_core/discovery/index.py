@@ -36,7 +36,7 @@ class VersionInfo:
 
     major: str = "1"
     minor: str = "36"
-    git_version: str = "v1.36.2"
+    git_version: str = "v1.36.2+fastapi-core"
     git_commit: str = ""
     git_tree_state: str = ""
     build_date: str = ""
