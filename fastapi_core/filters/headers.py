@@ -41,7 +41,7 @@ def put_audit_id(ctx: RequestContext, answer: Answer) -> None:
 def put_cache_control(ctx: RequestContext, answer: Answer) -> None:
     """Forbid caching of what has no Cache-Control of its own."""
     for name, _ in answer.headers:
-        if name == b"Cache-Control":
+        if len(name) == 13 and name.lower() == b"cache-control":
             return
     answer.headers.append((b"Cache-Control", b"no-cache, private"))
 

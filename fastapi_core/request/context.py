@@ -36,7 +36,7 @@ class RequestContext:
     """
 
     __slots__ = (
-        "audit_id", "deadline", "headers", "info", "long_running", "matched", "params",
+        "audit_id", "deadline", "headers", "info", "long_running", "matched",
         "release", "request", "started", "user", "warnings",
     )  # fmt: skip
 
@@ -53,10 +53,9 @@ class RequestContext:
         self.deadline = 0.0
         """Loop time at which a non-long-running request is answered 504; 0 for none."""
         self.long_running = False
+        """No deadline, no place among the requests in flight."""
         self.matched = False
         """True once dispatch found the endpoint; only then may the request's words become metric labels."""
-        self.params: dict[str, str] = {}
-        """Decoded path parameters of the route."""
         self.headers: list[Header] = []
         self.warnings: list[str] | None = None
         self.release: Callable[[], None] | None = None
