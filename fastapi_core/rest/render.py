@@ -8,6 +8,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject, list_document
 from fastapi_core.codec import json as json_codec
@@ -54,9 +56,9 @@ def document(ctx: RequestContext, media: MediaType, body: bytes, *, status: int 
     if media.format == "yaml":
         from fastapi_core.codec import yaml as yaml_codec
 
-        return Response(status, [YAML_TYPE], yaml_codec.dump(json_codec.loads(body)), compress=True)
+        return Response(status, [YAML_TYPE], yaml_codec.dump(orjson.loads(body)), compress=True)
     if wants_pretty(ctx, media):
-        return Response(status, [JSON_TYPE], json_codec.encode_pretty(json_codec.loads(body)), compress=True)
+        return Response(status, [JSON_TYPE], json_codec.encode_pretty(orjson.loads(body)), compress=True)
     return Response(status, [JSON_TYPE], body, compress=True)
 
 
