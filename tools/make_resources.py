@@ -59,8 +59,7 @@ def record(fact: dict[str, Any]) -> dict[str, Any]:
         if fact.get(theirs):
             out[ours] = fact[theirs]
     subresources = {
-        name: [sub["verbs"], *split_kind(sub["kind"])]
-        for name, sub in fact.get("subresources", {}).items()
+        name: [sub["verbs"], *split_kind(sub["kind"])] for name, sub in fact.get("subresources", {}).items()
     }
     if subresources:
         out["subresources"] = subresources

@@ -7,7 +7,7 @@ definition's `type` is first asked for, so that start-up reads only the groups t
 from __future__ import annotations
 
 from functools import lru_cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -26,7 +26,7 @@ class BuiltinDefinition(ResourceDefinition):
     __slots__ = ()
 
     @property
-    def type(self) -> Type:  # type: ignore[override]
+    def type(self) -> Type:
         return type_of(self.type_ref)
 
     @type.setter
@@ -62,9 +62,7 @@ def _definition(record: dict[str, Any]) -> BuiltinDefinition:
             name: Subresource(name, tuple(verbs), *kinds)
             for name, (verbs, *kinds) in record.get("subresources", {}).items()
         },
-        selectable_fields={
-            name: tuple((path or name).split(".")) for name, path in record.get("fields", {}).items()
-        },
+        selectable_fields={name: tuple((path or name).split(".")) for name, path in record.get("fields", {}).items()},
         storage_version_hash=record.get("hash", ""),
         list_kind=kind + "List",
         create_on_update=record.get("createOnUpdate", False),
@@ -75,15 +73,33 @@ def _definition(record: dict[str, Any]) -> BuiltinDefinition:
         initial_generation=record.get("generation", 0),
         bump_generation=record.get("bump", False),
         ttl=record.get("ttl", 0),
-        strategy=strategy_for(group, kind),
+        strategy=strategy_for(
+            group,
+            kind,
+            status="status" in record.get("subresources", ()),
+            generation=record.get("generation", 0),
+            bump=record.get("bump", False),
+        ),
     )
+
+
+#: (group, plural) -> Warning that every request for the resource gets.
+_DEPRECATED = {
+    ("", "endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+    ("", "componentstatuses"): "v1 ComponentStatus is deprecated in v1.19+",
+}
+
+
+def deprecation(definition: ResourceDefinition) -> str:
+    """The deprecation warning of a built-in resource, empty for none."""
+    return "" if definition.custom else _DEPRECATED.get((definition.group, definition.plural), "")
 
 
 @lru_cache(maxsize=1)
 def builtin() -> tuple[ResourceDefinition, ...]:
-    """Every resource the reference serves by default, in the order of its discovery documents.
+    """Every resource the reference serves by default, by group, version and name.
 
     Resources that are only answered, never kept (bindings, reviews, componentstatuses), have an empty `key_prefix`.
     """
-    data = files(__package__).joinpath("data/resources.json").read_bytes()
+    data = (Path(__file__).parent / "data" / "resources.json").read_bytes()
     return tuple(_definition(record) for record in orjson.loads(data))

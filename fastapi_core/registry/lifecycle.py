@@ -12,24 +12,11 @@ from typing import Any
 
 from fastapi_core import errors
 from fastapi_core.errors import FieldError
-from fastapi_core.meta.names import generate_name
+from fastapi_core.meta import names
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 from fastapi_core.registry.metadata import validate_metadata
 
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
-#: Members after which metadata is put back into the canonical order once something was added.
-ORDER = {
-    name: position
-    for position, name in enumerate(
-        (
-            "name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
-            "deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers",
-            "managedFields",
-        )
-    )
-}  # fmt: skip
-
-
 def timestamp(now: float | None = None) -> str:
     """RFC 3339 with whole seconds, as metav1.Time prints it."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now))
@@ -42,17 +29,6 @@ def new_uid() -> str:
     raw[8] = raw[8] & 0x3F | 0x80
     text = raw.hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
-
-
-def ordered(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Metadata with its members in wire order."""
-    return dict(sorted(metadata.items(), key=lambda item: ORDER.get(item[0], len(ORDER))))
-
-
-def sort_metadata(tree: Tree, *, custom: bool) -> None:
-    """Metadata in the order its kind prints: wire order, or alphabetical for custom resources."""
-    metadata = tree["metadata"]
-    tree["metadata"] = dict(sorted(metadata.items())) if custom else ordered(metadata)
 
 
 def invalid(definition: ResourceDefinition, name: str, problems: list[FieldError]) -> errors.APIError:
@@ -71,7 +47,7 @@ def before_create(definition: ResourceDefinition, tree: Tree) -> list[str]:
     if definition.initial_generation:
         metadata["generation"] = definition.initial_generation
     if not metadata.get("name") and metadata.get("generateName"):
-        metadata["name"] = generate_name(metadata["generateName"])
+        metadata["name"] = names.generate(metadata["generateName"])
     strategy = definition.strategy
     strategy.prepare(tree, None)
     problems = validate_metadata(tree, None, definition=definition) + strategy.validate(tree, None)
@@ -79,7 +55,6 @@ def before_create(definition: ResourceDefinition, tree: Tree) -> list[str]:
         raise invalid(definition, metadata.get("name", ""), problems)
     warnings = strategy.warnings(tree, None)
     strategy.canonicalize(tree, None)
-    sort_metadata(tree, custom=definition.custom)
     return warnings
 
 
@@ -108,7 +83,6 @@ def before_update(definition: ResourceDefinition, tree: Tree, old: Tree, *, stat
         raise invalid(definition, metadata.get("name", ""), problems)
     warnings = strategy.warnings(tree, old)
     strategy.canonicalize(tree, old)
-    sort_metadata(tree, custom=definition.custom)
     return warnings
 
 
@@ -163,7 +137,6 @@ def plan_deletion(
         metadata.pop("finalizers", None)
     if metadata.get("finalizers") and not gracefully:
         _mark_deleting(metadata)
-    sort_metadata(tree, custom=definition.custom)
     waits = bool(metadata.get("finalizers")) or gracefully and metadata["deletionGracePeriodSeconds"] > 0
     return Deletion(tree, waits or gracefully, not waits)
 
@@ -200,7 +173,6 @@ def _mark_deleting(metadata: dict[str, Any]) -> None:
 def _terminate_namespace(tree: Tree) -> Deletion:
     """The first delete of a namespace only makes it Terminating; its content and finalizers go before it does."""
     tree["metadata"]["deletionTimestamp"] = timestamp()
-    tree["metadata"] = ordered(tree["metadata"])
     tree["status"] = {**tree.get("status", {}), "phase": "Terminating"}
     return Deletion(tree, True, False)
 

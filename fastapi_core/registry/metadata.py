@@ -16,6 +16,7 @@ from fastapi_core.registry.definition import ResourceDefinition, Tree
 NameCheck = Callable[[str], list[str]]
 
 ANNOTATIONS_LIMIT = 256 * 1024
+MANAGER_LIMIT = 128
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 STANDARD_FINALIZERS = frozenset({"kubernetes", ORPHAN, FOREGROUND})
 
@@ -110,9 +111,7 @@ def _owner(owner: Tree, field: str) -> list[FieldError]:
     errors = []
     group, version = _group_version(owner.get("apiVersion") or "")
     if not version:
-        errors.append(
-            FieldError("Invalid value", field + ".apiVersion", "version must not be empty", owner.get("apiVersion") or "")
-        )
+        errors += _invalid(f"{field}.apiVersion", owner.get("apiVersion") or "", ["version must not be empty"])
     for member in ("kind", "name", "uid"):
         if not owner.get(member):
             errors.append(FieldError("Invalid value", f"{field}.{member}", "must not be empty", ""))
@@ -168,6 +167,16 @@ def _qualified_finalizers(metadata: Tree, definition: ResourceDefinition) -> lis
     return errors
 
 
+def _managers(entries: list[Tree] | None) -> list[FieldError]:
+    """Managers of recorded fields have short names."""
+    text = f"may not be more than {MANAGER_LIMIT} bytes"
+    return [
+        FieldError("Too long", f"metadata.managedFields[{index}].manager", text)
+        for index, entry in enumerate(entries or ())
+        if len((entry.get("manager") or "").encode()) > MANAGER_LIMIT
+    ]
+
+
 def _object(metadata: Tree, definition: ResourceDefinition, check: NameCheck) -> list[FieldError]:
     """What holds for the metadata of any object on its own."""
     errors = _names(metadata, definition, check)
@@ -178,7 +187,8 @@ def _object(metadata: Tree, definition: ResourceDefinition, check: NameCheck) ->
     errors += validate_labels(metadata.get("labels"))
     errors += validate_annotations(metadata.get("annotations"))
     errors += validate_owner_references(metadata.get("ownerReferences"))
-    return errors + _finalizers(metadata.get("finalizers"))
+    errors += _finalizers(metadata.get("finalizers"))
+    return errors + _managers(metadata.get("managedFields"))
 
 
 def _change(metadata: Tree, old: Tree) -> list[FieldError]:
@@ -204,7 +214,8 @@ def _change(metadata: Tree, old: Tree) -> list[FieldError]:
             errors.append(FieldError("Invalid value", f"metadata.{member}", "field is immutable", shown))
     errors += validate_labels(metadata.get("labels"))
     errors += validate_annotations(metadata.get("annotations"))
-    return errors + validate_owner_references(metadata.get("ownerReferences"))
+    errors += validate_owner_references(metadata.get("ownerReferences"))
+    return errors + _managers(metadata.get("managedFields"))
 
 
 def validate_metadata(tree: Tree, old: Tree | None, *, definition: ResourceDefinition) -> list[FieldError]:

@@ -19,6 +19,7 @@ from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.codec import json as json_codec
 from fastapi_core.registry.definition import ResourceDefinition, Tree
+from fastapi_core.schema.normalize import normalize
 from fastapi_core.storage.interface import Code, Storage, StorageError
 
 if TYPE_CHECKING:
@@ -140,12 +141,7 @@ class ResourceStore:
     # Writes
 
     def encode(self, tree: Tree) -> bytes:
-        """The stored form: canonical JSON without resourceVersion."""
-        metadata = tree["metadata"]
-        if "resourceVersion" in metadata:
-            metadata = {k: v for k, v in metadata.items() if k != "resourceVersion"}
-            tree = {**tree, "metadata": metadata}
-        return json_codec.encode(tree)
+        return encode_stored(self.definition, tree)
 
     def unsaved(self, tree: Tree, revision: int = 0) -> CachedObject:
         """What a dry run answers with: the object as it would be stored, under the revision it was made from."""
@@ -212,6 +208,16 @@ class ResourceStore:
         if obj is not None and obj.revision == revision:
             return obj
         return self.unsaved(tree, revision)
+
+
+def encode_stored(definition: ResourceDefinition, tree: Tree) -> bytes:
+    """The stored form: canonical JSON (members in order, zero values dropped) without resourceVersion."""
+    metadata = tree["metadata"]
+    if "resourceVersion" in metadata:
+        tree = {**tree, "metadata": {k: v for k, v in metadata.items() if k != "resourceVersion"}}
+    if definition.custom:
+        return json_codec.encode(tree, sort_keys=True)
+    return json_codec.encode(normalize(definition.type, tree).tree)
 
 
 async def retrying(

@@ -1,24 +1,21 @@
-"""From resource definitions to routes, and from a request path to the endpoint that answers it.
+"""From resource definitions to routes.
 
 The reference has two kinds of paths. *Services* (`/api`, `/apis/GROUP` of built-in groups, `/version`) ignore trailing
-slashes and answer unknown paths and methods below their root with a Status. Everything else is an exact path that takes
-any method, and what is unknown there is the plain text `404 page not found`.
+slashes and answer a wrong method with a Status; their patterns end in `{/}` and name their methods. Everything else is
+an exact path that takes any method (`ANY`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
 
 from fastapi_core import errors
-from fastapi_core._ext.router import Router
-from fastapi_core.http.exchange import Response
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from fastapi_core.http.exchange import Answer
-    from fastapi_core.registry.definition import ResourceDefinition, Subresource
     from fastapi_core.request.context import Endpoint, RequestContext
 
 Route = tuple[str, "Mapping[str, Endpoint]"]
@@ -26,58 +23,37 @@ Route = tuple[str, "Mapping[str, Endpoint]"]
 #: Key of an endpoint that takes every HTTP method.
 ANY = "*"
 
+
+class ServedSubresource(Protocol):
+    """What routing needs of a subresource (`registry.definition.Subresource`)."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def verbs(self) -> tuple[str, ...]: ...
+
+
+class Served(Protocol):
+    """What routing needs of a resource (`registry.definition.ResourceDefinition`, a layer above)."""
+
+    @property
+    def group(self) -> str: ...
+    @property
+    def version(self) -> str: ...
+    @property
+    def plural(self) -> str: ...
+    @property
+    def namespaced(self) -> bool: ...
+    @property
+    def verbs(self) -> tuple[str, ...]: ...
+    @property
+    def custom(self) -> bool: ...
+    @property
+    def subresources(self) -> Mapping[str, ServedSubresource]: ...
+
+
 _METHODS = {"get": "GET", "create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
 _PROXY_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-
-
-def plain_not_found(ctx: RequestContext) -> Response:
-    """The answer to a path that nothing owns."""
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")]
-    return Response(404, headers, b"404 page not found\n")
-
-
-def _no_such_resource(ctx: RequestContext) -> Response:
-    raise errors.no_such_resource()
-
-
-def _method_not_allowed(ctx: RequestContext) -> Response:
-    raise errors.method_not_allowed()
-
-
-class RouteTable:
-    """All routes of a server; immutable, replaced as a whole when resources come or go.
-
-    `services` are the roots below which unknown paths are answered with a Status, without trailing slash.
-    """
-
-    __slots__ = ("_router", "_services")
-
-    def __init__(self, routes: Iterable[Route], services: Iterable[str]) -> None:
-        self._router: Router[Endpoint] = Router(routes)
-        self._services = frozenset(services)
-
-    def find(self, method: str, raw_path: str, path: str) -> Endpoint:
-        """The endpoint for a request; there always is one, at worst one that answers 404 or 405.
-
-        `raw_path` is the path as sent, `path` the same decoded (`RequestInfo.path`).
-        """
-        match = self._router.lookup(raw_path)
-        if match is not None:
-            endpoint = match.methods.get(method) or match.methods.get(ANY)
-            return endpoint or _method_not_allowed
-        return _no_such_resource if self._in_service(path) else plain_not_found
-
-    def _in_service(self, path: str) -> bool:
-        end = path.find("/", 1)
-        while end > 0:
-            if path[:end] in self._services:
-                return True
-            end = path.find("/", end + 1)
-        return path in self._services
-
-    def paths(self) -> list[str]:
-        """Every pattern, sorted."""
-        return self._router.paths()
 
 
 def group_version_path(group: str, version: str) -> str:
@@ -85,21 +61,13 @@ def group_version_path(group: str, version: str) -> str:
     return f"/apis/{group}/{version}" if group else f"/api/{version}"
 
 
-def service_roots(definitions: Iterable[ResourceDefinition]) -> set[str]:
-    """Roots of the services that serve these definitions; custom resources have none."""
-    groups = {d.group for d in definitions if not d.custom}
-    return {f"/apis/{group}" if group else "/api" for group in groups}
-
-
-def resource_routes(
-    definition: ResourceDefinition, endpoints: Mapping[str, Endpoint]
-) -> list[tuple[str, dict[str, Endpoint]]]:
+def resource_routes(definition: Served, endpoints: Mapping[str, Endpoint]) -> list[tuple[str, dict[str, Endpoint]]]:
     """Routes of one resource, as (pattern, {HTTP method: endpoint}).
 
     Keys of `endpoints`: the verbs get, list, create, update, patch, delete, deletecollection and watch, and for
     subresources `NAME:VERB` (`status:get`) or `NAME:connect` for every verb of one that streams. A verb is routed when
-    the definition declares it and an endpoint is given. The watch endpoint also answers the deprecated `/watch/` paths;
-    there, and with a field selector on `metadata.name`, `ctx.info.name` is the one object to watch.
+    the definition declares it and an endpoint is given. The list endpoint decides itself whether a query asks for a
+    watch; the watch endpoint answers the deprecated `/watch/` paths, where `ctx.info.name` may be one object to watch.
     """
     root = group_version_path(definition.group, definition.version)
     verbs = {verb: endpoints[verb] for verb in definition.verbs if verb in endpoints}
@@ -124,10 +92,11 @@ def resource_routes(
     ]
 
 
-def _collection(definition: ResourceDefinition, verbs: Mapping[str, Endpoint]) -> dict[str, Endpoint]:
+def _collection(definition: Served, verbs: Mapping[str, Endpoint]) -> dict[str, Endpoint]:
     methods: dict[str, Endpoint] = {}
     if "list" in verbs:
-        methods["GET"] = _list_or_watch(definition, verbs["list"], verbs.get("watch"))
+        watchable = "watch" in definition.verbs
+        methods["GET"] = verbs["list"] if watchable else _list_only(definition, verbs["list"])
     if "create" in verbs:
         methods["POST"] = verbs["create"]
     if "deletecollection" in verbs:
@@ -135,30 +104,21 @@ def _collection(definition: ResourceDefinition, verbs: Mapping[str, Endpoint]) -
     return methods
 
 
-def _list_or_watch(definition: ResourceDefinition, listing: Endpoint, watch: Endpoint | None) -> Endpoint:
-    """A GET of a collection: request info has already decided from the query which of the two it is."""
+def _list_only(definition: Served, listing: Endpoint) -> Endpoint:
+    """A collection that can be listed and not watched."""
+    kind = errors.qualified(definition.plural, definition.group)
+    details = {"group": definition.group} if definition.group else {}
+    refusal = f"watch is not supported on resources of kind {errors.go_quote(kind)}"
 
     def collection(ctx: RequestContext) -> Answer | Awaitable[Answer]:
-        if ctx.info.verb != "watch":
-            return listing(ctx)
-        if watch is None:
-            raise _unsupported_watch(definition)
-        return watch(ctx)
+        if ctx.info.verb == "watch":
+            raise errors.APIError("MethodNotAllowed", refusal, details={**details, "kind": definition.plural})
+        return listing(ctx)
 
     return collection
 
 
-def _unsupported_watch(definition: ResourceDefinition) -> errors.APIError:
-    details = {"group": definition.group} if definition.group else {}
-    kind = errors.qualified(definition.plural, definition.group)
-    return errors.APIError(
-        "MethodNotAllowed",
-        f"watch is not supported on resources of kind {errors.go_quote(kind)}",
-        details={**details, "kind": definition.plural},
-    )
-
-
-def _watch_paths(root: str, definition: ResourceDefinition, watch: Endpoint) -> dict[str, dict[str, Endpoint]]:
+def _watch_paths(root: str, definition: Served, watch: Endpoint) -> dict[str, dict[str, Endpoint]]:
     """The deprecated form: `/watch` after the version. Custom resources never had it."""
     if definition.custom:
         return {}
@@ -169,7 +129,9 @@ def _watch_paths(root: str, definition: ResourceDefinition, watch: Endpoint) -> 
     return {path: {"GET": watch} for path in paths}
 
 
-def _subresource(path: str, sub: Subresource, endpoints: Mapping[str, Endpoint]) -> dict[str, dict[str, Endpoint]]:
+def _subresource(
+    path: str, sub: ServedSubresource, endpoints: Mapping[str, Endpoint]
+) -> dict[str, dict[str, Endpoint]]:
     connect = endpoints.get(f"{sub.name}:connect")
     methods: dict[str, Endpoint] = {}
     for verb in sub.verbs:

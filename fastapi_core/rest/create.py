@@ -10,6 +10,7 @@ from fastapi_core.admission.chain import Attributes
 from fastapi_core.http.exchange import Response
 from fastapi_core.registry import lifecycle
 from fastapi_core.registry.definition import Tree
+from fastapi_core.registry.metadata import dedup_owner_references
 from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest import render
 from fastapi_core.rest.body import Expected, read_object
@@ -49,6 +50,8 @@ async def create_object(ctx: RequestContext, scope: Scope, tree: Tree, options: 
     metadata = tree["metadata"] = dict(tree.get("metadata") or {})
     settle_namespace(scope, ctx.info.namespace, metadata)
     apply_defaults(definition, tree)
+    for warning in dedup_owner_references(tree):
+        ctx.warn(warning)
     attributes = Attributes(
         "CREATE",
         definition,

@@ -13,7 +13,7 @@ from fastapi_core._ext.objects import CachedObject, list_document
 from fastapi_core.codec import json as json_codec
 from fastapi_core.codec.negotiate import MediaType, NotAcceptable, negotiate
 from fastapi_core.http.exchange import Header, Response
-from fastapi_core.registry.printers import columns_json, partial_metadata, render_rows
+from fastapi_core.registry.printers import partial_metadata
 from fastapi_core.registry.store import Page
 from fastapi_core.rest.body import ACCEPTED
 
@@ -74,9 +74,8 @@ def one(ctx: RequestContext, scope: Scope, obj: CachedObject, *, status: int = 2
     """A single object."""
     media = media_type(ctx)
     check_form(media, collection=False)
-    obj = scope.view(obj)
     if not media.as_kind:
-        return document(ctx, media, scope.head + obj.body + b"\n", status=status)
+        return document(ctx, media, scope.head + scope.view(obj).body + b"\n", status=status)
     return document(ctx, media, transformed(ctx, scope, media, obj), status=status)
 
 
@@ -85,8 +84,8 @@ def transformed(
 ) -> bytes:
     """One object as a Table of one row or as PartialObjectMetadata; `columns` as in watches, where only the first has them."""
     if media.as_kind == "Table":
-        version = str(obj.revision).encode() if obj.revision else b""
-        return table(ctx, scope, media, [obj], version, b"", columns=columns) + b"\n"
+        metadata = b'{"resourceVersion":"%d"}' % obj.revision if obj.revision else b"{}"
+        return table(ctx, scope, media, [obj], metadata, columns=columns)
     return partial_metadata(obj, media.version) + b"\n"
 
 
@@ -105,32 +104,20 @@ def table(
     scope: Scope,
     media: MediaType,
     objects: list[CachedObject],
-    version: bytes,
-    more: bytes,
+    metadata: bytes,
     *,
     columns: bool = True,
 ) -> bytes:
-    rows = render_rows(scope.printer, objects, time.time(), include_object(ctx), head=scope.head, version=media.version)
-    listing = b'"resourceVersion":"' + version + b'"' if version else b""
-    return b"".join(
-        (
-            b'{"kind":"Table","apiVersion":"meta.k8s.io/',
-            media.version.encode(),
-            b'","metadata":{',
-            listing,
-            more,
-            b'},"columnDefinitions":',
-            columns_json(scope.printer) if columns else b"null",
-            b',"rows":',
-            rows,
-            b"}",
-        )
-    )
+    """A Table of stored objects: cells are read in the storage version, whole objects shown in the one asked for."""
+    include = include_object(ctx)
+    shown = scope.views(objects) if include == "Object" else objects
+    rows = scope.printer.render_rows(shown, time.time(), include, media.version)
+    return scope.printer.table(metadata, rows, columns=columns, version=media.version) + b"\n"
 
 
 def page(ctx: RequestContext, scope: Scope, media: MediaType, listing: Page, *, selected: bool) -> Response:
     """A list of objects with its metadata. `selected`: a selector was given, so the remaining count is left out."""
-    objects = scope.views(listing.objects)
+    objects = listing.objects
     version = str(listing.revision).encode()
     more = b""
     if listing.token:
@@ -139,9 +126,10 @@ def page(ctx: RequestContext, scope: Scope, media: MediaType, listing: Page, *, 
             more += b',"remainingItemCount":' + str(listing.remaining).encode()
     if not media.as_kind:
         head = scope.list_head + version + b'"' + more + b'},"items":['
-        return document(ctx, media, list_document(head, objects, b"]}\n", whole=scope.definition.custom))
+        return document(ctx, media, list_document(head, scope.views(objects), b"]}\n", whole=scope.definition.custom))
     if media.as_kind == "Table":
-        return document(ctx, media, table(ctx, scope, media, objects, version, more) + b"\n")
+        metadata = b'{"resourceVersion":"%b"%b}' % (version, more)
+        return document(ctx, media, table(ctx, scope, media, objects, metadata))
     items = b"[" + b",".join(partial_metadata(o, media.version) for o in objects) + b"]" if objects else b"null"
     body = (
         b'{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/'

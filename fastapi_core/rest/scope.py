@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
 from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core._ext.selector import Matcher
@@ -12,15 +9,11 @@ from fastapi_core.admission.chain import AdmissionChain
 from fastapi_core.meta.selectors import SelectorError, parse_fields, parse_labels
 from fastapi_core.registry.conversion import converter
 from fastapi_core.registry.definition import ResourceDefinition, Tree
+from fastapi_core.registry.fields import extractor
 from fastapi_core.registry.printers import Printer, printer
-from fastapi_core.registry.store import ResourceStore
+from fastapi_core.registry.store import ResourceStore, encode_stored
 from fastapi_core.rest.options import ListOptions
-
-if TYPE_CHECKING:
-    from fastapi_core.request.context import RequestContext
-
-Extract = Callable[[CachedObject], dict[str, str]]
-
+from fastapi_core.storage.cacher.matching import matcher
 
 class Scope:
     """One resource in one served version, bound to the store all its versions share."""
@@ -38,7 +31,7 @@ class Scope:
         self._to_storage = converter(definition, store.definition)
         self._from_storage = converter(store.definition, definition)
         self._fields = frozenset(definition.selectable_fields) | {"metadata.name", "metadata.namespace"}
-        self._extract = self._make_extract()
+        self._extract = extractor(definition, self._from_storage)
         self._printer: Printer | None = None
 
     @property
@@ -57,7 +50,8 @@ class Scope:
         known = obj.memo.get(self)
         if known is None:
             tree = convert(obj.tree())
-            known = CachedObject(obj.key, obj.namespace, obj.name, self.store.encode(tree), obj.revision, obj.created)
+            value = encode_stored(self.definition, tree)
+            known = CachedObject(obj.key, obj.namespace, obj.name, value, obj.revision, obj.created)
             obj.memo[self] = known
         return known
 
@@ -72,7 +66,7 @@ class Scope:
 
     # Selection
 
-    def matcher(self, options: ListOptions, ctx: RequestContext | None = None) -> Matcher | None:
+    def matcher(self, options: ListOptions) -> Matcher | None:
         """The compiled selectors of a list or watch, None when everything matches; 400 on bad ones."""
         if not options.label_selector and not options.field_selector:
             return None
@@ -84,19 +78,12 @@ class Scope:
         for name, _, _ in fields:
             if name not in self._fields:
                 raise errors.bad_request(self._unsupported(name))
-        if not labels and not fields:
-            return None
-        return Matcher(labels, fields, self._extract)
+        return matcher(labels, fields, self._extract)
 
     def _unsupported(self, name: str) -> str:
         if self.definition.selectable_fields:
             return f"field label not supported: {name}"
         return f'{errors.go_quote(name)} is not a known field selector: only "metadata.name", "metadata.namespace"'
-
-    def _make_extract(self) -> Extract:
-        from fastapi_core.registry.fields import extractor
-
-        return extractor(self.definition, self._from_storage)
 
     def not_found(self, name: str) -> errors.APIError:
         return errors.not_found(self.definition.plural, self.definition.group, name)

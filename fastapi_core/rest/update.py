@@ -11,6 +11,7 @@ from fastapi_core.errors import FieldError
 from fastapi_core.http.exchange import Response
 from fastapi_core.registry import lifecycle
 from fastapi_core.registry.definition import Tree
+from fastapi_core.registry.metadata import dedup_owner_references, version_required
 from fastapi_core.registry.store import CONFLICT_TEXT, retrying
 from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest import render
@@ -116,6 +117,8 @@ async def _gate(
     ctx: RequestContext, scope: Scope, tree: Tree, old: Tree, options: WriteOptions, subresource: str
 ) -> bool:
     """Admission and the strategy; returns whether the old object was already being deleted."""
+    for warning in dedup_owner_references(tree):
+        ctx.warn(warning)
     attributes = Attributes(
         "UPDATE", scope.definition, subresource, ctx.info.namespace, ctx.info.name, tree, old, options.dry_run, ctx
     )
@@ -141,8 +144,7 @@ def _check_version(scope: Scope, tree: Tree, old: Tree, *, replace: bool) -> Non
     version = metadata.get("resourceVersion") or "0"
     if version == "0":
         if not definition.unconditional_update:
-            problem = FieldError("Invalid value", "metadata.resourceVersion", "must be specified for an update", 0)
-            raise errors.invalid(definition.plural, definition.group, name, [problem])
+            raise version_required(definition, name)
         metadata["resourceVersion"] = previous["resourceVersion"]
     elif version != previous["resourceVersion"]:
         if not (version.isascii() and version.isdigit()):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -264,20 +265,17 @@ class Watch:
         key = (self._frame_key, kind)
         frame = memo.get(key)
         if frame is None:
-            view = self.scope.view(obj)
             if self.media.as_kind:
-                body = render.transformed(self.ctx, self.scope, self.media, view).rstrip(b"\n")
+                body = render.transformed(self.ctx, self.scope, self.media, obj).rstrip(b"\n")
                 frame = watch_frame(kind, b"", body)
             else:
-                frame = watch_frame(kind, self.scope.head, view.body)
+                frame = watch_frame(kind, self.scope.head, self.scope.view(obj).body)
             memo[key] = frame
         return frame
 
     def _table_frame(self, kind: str, obj: CachedObject) -> bytes:
         """A Table of one row; only the first of a watch carries the column definitions."""
-        body = render.transformed(
-            self.ctx, self.scope, self.media, self.scope.view(obj), columns=not self._table_started
-        )
+        body = render.transformed(self.ctx, self.scope, self.media, obj, columns=not self._table_started)
         self._table_started = True
         return watch_frame(kind, b"", body.rstrip(b"\n"))
 
@@ -309,15 +307,18 @@ class Watch:
         return json_codec.encode(tree)
 
     def _bookmark_table(self, metadata: dict[str, Any]) -> bytes:
-        columns = json_codec.loads(render.columns_json(self.scope.printer)) if not self._table_started else None
-        self._table_started = True
-        partial = {"kind": "PartialObjectMetadata", "apiVersion": f"meta.k8s.io/{self.media.version}", "metadata": metadata}
-        return json_codec.encode(
-            {
-                "kind": "Table",
-                "apiVersion": f"meta.k8s.io/{self.media.version}",
-                "metadata": {"resourceVersion": metadata["resourceVersion"]},
-                "columnDefinitions": columns,
-                "rows": [{"cells": [], "object": partial}],
-            }
+        """A Table whose only row shows the empty object."""
+        definition = self.scope.definition
+        tree = {"kind": definition.kind, "apiVersion": definition.group_version, "metadata": metadata}
+        if not definition.custom:
+            tree = normalize.normalize(definition.type, tree).tree
+        version = f"meta.k8s.io/{self.media.version}"
+        partial = json_codec.encode({"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": metadata})
+        printer = self.scope.printer
+        columns, self._table_started = not self._table_started, True
+        return printer.table(
+            b'{"resourceVersion":"%b"}' % metadata["resourceVersion"].encode(),
+            printer.render_tree(tree, time.time(), partial),
+            columns=columns,
+            version=self.media.version,
         )

@@ -121,8 +121,8 @@ def _namespace(tree: Tree) -> None:
 
 
 def _requests(container: Tree) -> None:
-    resources = container.get("resources")
-    limits = resources.get("limits") if resources else None
+    resources: Tree = container.get("resources") or {}
+    limits = resources.get("limits")
     if limits:
         requests = resources.get("requests")
         if requests is None:
@@ -253,9 +253,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "core/v1.ISCSIPersistentVolumeSource": (_ISCSI,),
     "core/v1.RBDVolumeSource": (_RBD,),
     "core/v1.RBDPersistentVolumeSource": (_RBD,),
-    "core/v1.AzureDiskVolumeSource": (
-        absent(cachingMode="ReadWrite", kind="Shared", fsType="ext4", readOnly=False),
-    ),
+    "core/v1.AzureDiskVolumeSource": (absent(cachingMode="ReadWrite", kind="Shared", fsType="ext4", readOnly=False),),
     "core/v1.ScaleIOVolumeSource": (empty(storageMode="ThinProvisioned", fsType="xfs"),),
     "core/v1.ScaleIOPersistentVolumeSource": (empty(storageMode="ThinProvisioned", fsType="xfs"),),
     "core/v1.HostPathVolumeSource": (absent(type=""),),

@@ -13,7 +13,7 @@ NONE = "<none>"
 UNSET = "<unset>"
 UNKNOWN = "<unknown>"
 
-# Clients compare and show these two texts of the reference (`kubectl explain`-style tools print them for every table).
+# These two descriptions are part of recorded tables, which other answers are compared with; the rest stay empty.
 NAME_TEXT = (
     "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a "
     "client to request the generation of an appropriate name automatically. Name is primarily intended for creation "

@@ -185,9 +185,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         wide("VolumeMode", value("spec.volumeMode", UNSET)),
     ),
     "StorageClass": (
-        default_name(
-            "storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"
-        ),
+        default_name("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"),
         Column("Provisioner", value("provisioner")),
         Column("ReclaimPolicy", value("reclaimPolicy", "Delete")),
         Column("VolumeBindingMode", value("volumeBindingMode", "Immediate")),

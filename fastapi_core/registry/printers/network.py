@@ -28,7 +28,7 @@ def _balancer_addresses(tree: Tree) -> list[str]:
 
 
 def cluster_ip(tree: Tree) -> Cell:
-    addresses = at(tree, "spec.clusterIPs") or ()
+    addresses: list[str] = at(tree, "spec.clusterIPs") or []
     return addresses[0] if addresses else NONE
 
 
@@ -171,4 +171,5 @@ TABLES: dict[str, tuple[Column, ...]] = {
 
 def address_row(tree: Tree) -> tuple[list[Cell], None]:
     """IP addresses print their age without declaring a column for it."""
-    return [at(tree, "metadata.name") or "", parent_reference(tree), since(at(tree, "metadata.creationTimestamp"))], None
+    metadata: Tree = tree.get("metadata") or {}
+    return [metadata.get("name") or "", parent_reference(tree), since(metadata.get("creationTimestamp"))], None

@@ -69,9 +69,7 @@ def _init_phase(progress: _Progress, statuses: list[Tree], init: list[Tree]) -> 
             progress.text = "Init:" + _ended_text(ended)
         else:
             reason = (state.get("waiting") or {}).get("reason")
-            progress.text = (
-                f"Init:{reason}" if reason and reason != "PodInitializing" else f"Init:{index}/{len(init)}"
-            )
+            progress.text = f"Init:{reason}" if reason and reason != "PodInitializing" else f"Init:{index}/{len(init)}"
         return True
     return False
 

@@ -63,9 +63,7 @@ class ResourceCache:
     `scope` is a prefix of keys below the resource: "" or `namespace/`. `start` is a full key.
     """
 
-    def __init__(
-        self, cacher: Cacher, prefix: str, *, count: int = WINDOW_COUNT, limit: int = WINDOW_BYTES
-    ) -> None:
+    def __init__(self, cacher: Cacher, prefix: str, *, count: int = WINDOW_COUNT, limit: int = WINDOW_BYTES) -> None:
         self.prefix = prefix
         self.extract: Extract | None = None
         self.triggers: tuple[str, ...] = ()
@@ -148,9 +146,7 @@ class ResourceCache:
             return Listing(objects, revision, objects[-1].key + "\0", total - limit)
         return Listing(objects, revision, "", 0)
 
-    async def _list_later(
-        self, revision: int, scope: str, matcher: Matcher | None, start: str, limit: int
-    ) -> Listing:
+    async def _list_later(self, revision: int, scope: str, matcher: Matcher | None, start: str, limit: int) -> Listing:
         await self._cacher.wait_for(revision)
         answer = self.list_at(revision, scope, matcher=matcher, start=start, limit=limit)
         return answer if isinstance(answer, Listing) else await answer
