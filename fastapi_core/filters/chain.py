@@ -69,7 +69,7 @@ def filters(config: ChainConfig) -> list[Filter]:
     in_flight = MaxInFlight(config.max_requests_inflight, config.max_mutating_requests_inflight, config.metrics)
     return [
         # Outermost, so that whatever happens inside, answer and log lines carry the same id.
-        Filter("audit-id", before=headers.audit_id, after=headers.put_audit_id),
+        Filter("audit-id", before=headers.audit_id(), after=headers.put_audit_id),
         # Outside all that can fail: a defect becomes a 500 and the connection lives on.
         Filter("panic-recovery", caught=caught),
         # (mux and discovery complete: marks requests that came before all paths were installed; with the aggregator)

@@ -23,7 +23,11 @@ class User:
     name: str
     uid: str = ""
     groups: tuple[str, ...] = ()
-    extra: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    extra: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        """By name alone: users are in every memo key, and strings remember their hash."""
+        return hash(self.name)
 
 
 ANONYMOUS = User("system:anonymous", groups=("system:unauthenticated",))
