@@ -1,0 +1,54 @@
+"""From a request body to a normalised tree in one step, with everything the reference would complain about."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from fastapi_core.codec import fold, json
+from fastapi_core.errors import go_quote
+from fastapi_core.schema.errors import DecodeError
+from fastapi_core.schema.normalize import MAX_COMPLAINTS, normalize
+from fastapi_core.schema.types import Type
+
+__all__ = ["DecodeError", "Decoded", "decode", "parse", "unknown"]
+
+
+class Decoded(NamedTuple):
+    """`tree` is normalised when a type was given. `complaints` are texts such as `unknown field "spec.x"` and
+    `duplicate field "data.a"`: warnings with fieldValidation=Warn, the strict decoding error with Strict."""
+
+    tree: Any
+    complaints: list[str]
+
+
+def unknown(path: str) -> str:
+    """The complaint about a member no type knows."""
+    return f"unknown field {go_quote(path)}"
+
+
+def parse(body: bytes, form: str) -> json.Parsed:
+    """Decode a body that is `json` or `yaml` without looking at types."""
+    if form == "json":
+        return json.parse(body)
+    from fastapi_core.codec import yaml
+
+    return yaml.parse(body)
+
+
+def decode(type_: Type | None, body: bytes, form: str = "json") -> Decoded:
+    """Decode and normalise a body that is `json` or `yaml`.
+
+    `type_` None (custom resources) leaves the tree as it is. Raises DecodeError (TypeMismatch for a value that does not
+    fit its field) with the text the reference prints after `cannot be handled as a Kind: `.
+    """
+    parsed = parse(body, form)
+    if type_ is None:
+        return Decoded(parsed.tree, parsed.complaints)
+    if parsed.duplicates:
+        parsed = fold.fold(body, type_)
+        return Decoded(normalize(type_, parsed.tree).tree, parsed.complaints)
+    result = normalize(type_, parsed.tree)
+    if not result.unknown and not parsed.complaints:
+        return Decoded(result.tree, [])
+    texts = [*parsed.complaints, *(unknown(path) for path in result.unknown)]
+    return Decoded(result.tree, texts[:MAX_COMPLAINTS])

@@ -1,0 +1,153 @@
+"""JSON as the reference reads and writes it.
+
+Reading: duplicate keys are noticed, nesting is limited, invalid UTF-8 and lone surrogates become U+FFFD, integers stay
+integers. Writing: Go's escapes and number forms, members in the order of the tree.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json as _json
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from fastapi_core._ext import jsonscan
+from fastapi_core.codec import go_syntax
+from fastapi_core.errors import go_quote
+from fastapi_core.schema.errors import DecodeError
+
+__all__ = ["MAX_DEPTH", "DecodeError", "Parsed", "duplicate", "encode", "encode_pretty", "parse", "summary", "unrecognized"]
+
+#: Deepest nesting read; the reference stops at 10,000, which no C stack here should have to bear.
+MAX_DEPTH: Final = 1000
+
+_INT64_MAX: Final = 2**63 - 1
+_SUMMARY: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A decoded body: the tree, the paths of keys given twice (the last one wins in the tree), and what the reference
+    says about those, as warnings and strict errors print it."""
+
+    tree: Any
+    duplicates: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+
+def duplicate(path: str) -> str:
+    """The complaint about a key given twice."""
+    return f"duplicate field {go_quote(path)}"
+
+
+def parse(body: bytes) -> Parsed:
+    """Decode a JSON text; DecodeError with the reference's words when it is none."""
+    try:
+        duplicates = jsonscan.duplicate_keys(body, MAX_DEPTH)
+    except ValueError as error:
+        raise DecodeError(str(error)) from None
+    try:
+        tree = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        tree = _parse_slowly(body)
+    if not duplicates:
+        return Parsed(tree)
+    return Parsed(tree, duplicates, [duplicate(path) for path in duplicates])
+
+
+def _parse_slowly(body: bytes) -> Any:
+    """A text the fast decoder refuses: broken, or only broken in its strings, which Go forgives."""
+    return lenient(body, object_pairs_hook=None)
+
+
+def lenient(body: bytes, object_pairs_hook: Any) -> Any:
+    """Decode with Python's decoder under Go's rules; `object_pairs_hook` as for `json.loads`."""
+    text = body.decode("utf-8", "fastapi_core_go")
+    fault = go_syntax.explain(text)
+    if fault:
+        raise DecodeError(fault)
+    try:
+        tree = _json.loads(text, parse_int=_integer, object_pairs_hook=object_pairs_hook)
+    except (ValueError, RecursionError) as error:
+        raise DecodeError(str(error)) from None
+    return _mend(tree) if "\\u" in text else tree
+
+
+def _integer(text: str) -> int | float:
+    number = int(text) if len(text) < 20 else float(text)
+    return number if -_INT64_MAX - 1 <= number <= _INT64_MAX else float(text)
+
+
+def _mend(value: Any) -> Any:
+    """Lone surrogates replaced by U+FFFD, in place where a container holds them."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        value[:] = [_mend(item) for item in value]
+    elif isinstance(value, tuple):
+        return tuple(_mend(item) for item in value)
+    elif isinstance(value, dict):
+        items = [(_mend(key), _mend(item)) for key, item in value.items()]
+        value.clear()
+        value.update(items)
+    return value
+
+
+def _replace_bytes(error: UnicodeError) -> tuple[str, int]:
+    """Go replaces every byte of an invalid sequence, Python the sequence."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return "\ufffd" * (error.end - error.start), error.end
+
+
+codecs.register_error("fastapi_core_go", _replace_bytes)
+
+
+def encode(tree: Any) -> bytes:
+    """Compact JSON in Go's spelling, without a newline."""
+    return jsonscan.go_style(orjson.dumps(tree), number)
+
+
+def encode_pretty(tree: Any) -> bytes:
+    """JSON indented by two spaces, in Go's spelling, without a newline."""
+    return jsonscan.go_style(orjson.dumps(tree, option=orjson.OPT_INDENT_2), number)
+
+
+def number(value: float) -> bytes:
+    """A float as Go's encoder writes it: no exponent from 1e-6 up to 1e21."""
+    if value == 0:
+        return b"-0" if str(value).startswith("-") else b"0"
+    size = abs(value)
+    if 1e-6 <= size < 1e21:
+        if value.is_integer():
+            return b"%d" % int(value)
+        text = repr(value)
+        return text.encode() if "e" not in text else _positional(text)
+    mantissa, _, exponent = repr(value).partition("e")
+    digits = exponent.lstrip("+-0")
+    return f"{mantissa.removesuffix('.0')}e{'-' if exponent.startswith('-') else '+'}{digits}".encode()
+
+
+def _positional(text: str) -> bytes:
+    """`1.5e-05` without its exponent."""
+    mantissa, _, exponent = text.partition("e")
+    sign = "-" if mantissa.startswith("-") else ""
+    digits = mantissa.lstrip("-").replace(".", "")
+    return f"{sign}0.{'0' * (-int(exponent) - 1)}{digits}".encode()
+
+
+def unrecognized(kind: str, error: DecodeError, body: bytes) -> str:
+    """Message of the 400 for a body whose kind cannot be read."""
+    text = f"couldn't get version/kind; json parse error: {error}"
+    return f"the object provided is unrecognized (must be of type {kind}): {text} ({summary(body)})"
+
+
+def summary(body: bytes) -> str:
+    """The start of a body as messages quote it: text for an object, hexadecimal digits for anything else."""
+    if not body:
+        return "<empty>"
+    shown = body[:_SUMMARY]
+    text = shown.decode("utf-8", "replace") if body.startswith(b"{") else shown.hex()
+    return text + " ..." if len(body) > _SUMMARY else text
