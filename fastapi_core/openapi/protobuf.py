@@ -23,8 +23,16 @@ def varint(value: int) -> bytes:
     return bytes(out)
 
 
+_SIZES = [varint(size) for size in range(1 << 12)]
+
+
+def _size(payload: bytes) -> bytes:
+    size = len(payload)
+    return _SIZES[size] if size < len(_SIZES) else varint(size)
+
+
 def _framed(number: int, payload: bytes) -> bytes:
-    return varint(number << 3 | 2) + varint(len(payload)) + payload
+    return _SIZES[number << 3 | 2] + _size(payload) + payload
 
 
 def text(number: int) -> Encoder:
