@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fastapi_core import __version__
 from fastapi_core._ext.router import Router
 from fastapi_core.apis.resources import builtin
 from fastapi_core.controlplane import bootstrap
@@ -15,7 +16,7 @@ from fastapi_core.controlplane.metrics import WatchMetrics, export_storage_metri
 from fastapi_core.controlplane.resources import Resources
 from fastapi_core.discovery.documents import DiscoveryDocuments
 from fastapi_core.discovery.endpoints import DiscoveryEndpoints
-from fastapi_core.discovery.index import VersionInfo, discovery_paths, index_routes, version_routes
+from fastapi_core.discovery.index import index_routes
 from fastapi_core.openapi.documents import OpenAPIDocuments
 from fastapi_core.openapi.endpoints import OpenAPIEndpoints
 from fastapi_core.request.context import Endpoint
@@ -68,10 +69,9 @@ async def compose(completed: Completed) -> GenericServer:
     export_storage_metrics(metrics, storage, cacher, resources.definitions)
     routes = resources.routes(watches, completed.config.authorizer)
     routes += DiscoveryEndpoints(documents, _yaml).routes()
-    routes += version_routes(VersionInfo())
-    own = server_routes.routes(server) + _openapi_routes(OpenAPIEndpoints(OpenAPIDocuments(resources.definitions)))
-    paths = discovery_paths(documents) | {pattern for pattern, _ in own} | {"/version"}
-    routes += own + index_routes(lambda: paths)
+    routes += server_routes.routes(server)
+    routes += _openapi_routes(OpenAPIEndpoints(OpenAPIDocuments(resources.definitions)))
+    routes += index_routes(routes, __version__)
     routers.append(Router(routes))
     return server
 

@@ -24,7 +24,7 @@ from fastapi_core.storage.interface import Code, Storage, StorageError
 
 if TYPE_CHECKING:
     from fastapi_core._ext.selector import Matcher
-    from fastapi_core.storage.cacher.cacher import Listing, ResourceCache
+    from fastapi_core.storage.cacher.resource import Listing, ResourceCache
 
 CONFLICT_TEXT = "the object has been modified; please apply your changes to the latest version and try again"
 TOO_OLD = "The resourceVersion for the provided list is too old."
