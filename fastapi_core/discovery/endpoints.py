@@ -97,13 +97,6 @@ class DiscoveryEndpoints:
         return Response(200, headers, body, compress=True)
 
 
-def discovery_routes(documents: DiscoveryDocuments) -> list[Route]:
-    """Routes of documents that do not change while the server runs."""
-    from fastapi_core.codec import yaml
-
-    return DiscoveryEndpoints(documents, yaml.dump).routes()
-
-
 def _accept(ctx: RequestContext) -> str:
     value = ctx.request.header(b"accept")
     return value.decode("latin-1") if value else ""

@@ -7,11 +7,10 @@ an exact path that takes any method (`ANY`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from fastapi_core import errors
-from fastapi_core._ext.router import Router
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -55,29 +54,6 @@ class Served(Protocol):
 
 _METHODS = {"get": "GET", "create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
 _PROXY_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-
-
-class RouteTable:
-    """All routes of a server with what dispatch must know about misses; immutable, replaced as a whole.
-
-    `services` are roots without trailing slash, as `service_roots` gives them.
-    """
-
-    __slots__ = ("_services", "router")
-
-    def __init__(self, routes: Iterable[Route], services: Iterable[str]) -> None:
-        self.router: Router[Endpoint] = Router(routes)
-        self._services = frozenset(services)
-
-    def known_group(self, group: str) -> bool:
-        """Whether a miss below `/apis/GROUP` is a Status; custom resource groups answer the plain page instead."""
-        return f"/apis/{group}" in self._services
-
-
-def service_roots(definitions: Iterable[Served]) -> set[str]:
-    """Roots of the services that serve these definitions; custom resources have none."""
-    groups = {d.group for d in definitions if not d.custom}
-    return {f"/apis/{group}" if group else "/api" for group in groups}
 
 
 def group_version_path(group: str, version: str) -> str:

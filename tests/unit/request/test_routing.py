@@ -10,7 +10,7 @@ import pytest
 from fastapi_core._ext.router import Router
 from fastapi_core.errors import APIError
 from fastapi_core.registry.definition import ResourceDefinition, Subresource
-from fastapi_core.request.routing import ANY, RouteTable, resource_routes, service_roots
+from fastapi_core.request.routing import ANY, resource_routes
 
 FACTS = Path(__file__).parents[4] / "shared" / "facts"
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -130,14 +130,6 @@ def test_a_collection_that_cannot_be_watched_says_so() -> None:
         answers(table, "GET", "/apis/g/v1/things", "watch")
     assert caught.value.message == 'watch is not supported on resources of kind "things.g"'
     assert caught.value.details == {"group": "g", "kind": "things"}
-
-
-def test_groups_whose_misses_are_a_status() -> None:
-    apps, custom = definition("deployments", "apps"), definition("widgets", "example.com", custom=True)
-    table = RouteTable(resource_routes(custom, endpoints()), service_roots([PODS, apps, custom]))
-    assert [table.known_group(g) for g in ("apps", "example.com", "nope", "")] == [True, False, False, False]
-    assert service_roots([PODS, apps, custom]) == {"/api", "/apis/apps"}
-    assert table.router.lookup("/apis/example.com/v1/widgets") is not None
 
 
 def recorded_resources() -> list[dict[str, Any]]:
