@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fastapi_core.discovery.accept import JSON, check_service
+from fastapi_core.codec.negotiate import JSON
+from fastapi_core.discovery.accept import check_service
 from fastapi_core.http.exchange import Response
 from fastapi_core.request.routing import ANY, Route
 
