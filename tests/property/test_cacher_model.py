@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 import pytest
@@ -178,65 +179,57 @@ class World:
         assert found == want
 
 
-STEPS = st.one_of(
-    st.tuples(st.just("put"), st.sampled_from(KEYS), st.sampled_from(LABELS), st.sampled_from(NODES)),
-    st.tuples(st.just("put"), st.sampled_from(KEYS), st.sampled_from(LABELS), st.sampled_from(NODES)),
-    st.tuples(st.just("delete"), st.sampled_from(KEYS)),
-    st.tuples(
-        st.just("watch"),
-        st.integers(-3, 14),
-        st.sampled_from(SCOPES),
-        st.sampled_from(["", "", "a"]),
-        st.integers(0, len(SELECTORS) - 1),
-    ),
-    st.tuples(st.just("stop"), st.integers(0, 9)),
-    st.tuples(st.just("group"), st.booleans()),
-    st.tuples(st.just("hold"), st.booleans()),
-)
-QUERIES = st.tuples(st.integers(0, 30), st.sampled_from(SCOPES), st.integers(0, len(SELECTORS) - 1), st.integers(0, 3))
+def random_step(random: Random) -> tuple[Any, ...]:
+    kind = random.choices(["put", "delete", "watch", "stop", "group", "hold"], [50, 14, 20, 3, 8, 5])[0]
+    if kind == "put":
+        return kind, random.choice(KEYS), random.choice(LABELS), random.choice(NODES)
+    if kind == "delete":
+        return kind, random.choice(KEYS)
+    if kind == "watch":
+        selector = random.randrange(len(SELECTORS))
+        return kind, random.randint(-3, 20), random.choice(SCOPES), random.choice(["", "", "", "a"]), selector
+    if kind == "stop":
+        return kind, random.randrange(10)
+    return kind, random.random() < 0.4
+
+
+def random_query(random: Random) -> tuple[int, str, int, int]:
+    selector = random.choice([0, 0, random.randrange(len(SELECTORS))])
+    return random.randint(0, 30), random.choice(SCOPES), selector, random.randint(0, 3)
+
+
+async def run_world(random: Random) -> None:
+    """Random steps, then everything is asked and compared."""
+    window, history = random.choice([0, 3, 12, 50]), random.choice([8, 1000])
+    world = World(history, window, random.choice([(), ("spec.nodeName",)]))
+    await world.storage.open()
+    await world.cacher.open()
+    for _ in range(random.randint(5, 80)):
+        await world.do(random_step(random))
+    await world.settle()
+    assert world.pods.revision == world.storage.revision
+    world.check_watches()
+    again = Cacher(world.storage, window_count=window)
+    await again.open()
+    for back, scope, selector, limit in [(0, "", 0, 0), *(random_query(random) for _ in range(30))]:
+        revision = max(1, world.storage.revision - back)
+        await world.check_list(world.pods, revision, scope, selector, limit)
+        # Claimed only now, after loading, and without a window.
+        await world.check_list(again.resource(PODS, node_of), revision, scope, selector, limit)
+    assert world.pods.count("x/") == len(world.log.listed(world.storage.revision, PODS + "x/", lambda tree: True))
+    statistics = world.pods.statistics()
+    newest = world.pods.list()
+    assert statistics.objects == len(newest.objects)
+    assert statistics.bytes == sum(len(obj.body) for obj in newest.objects)
+    assert statistics.window <= window
+    await world.cacher.close()
+    assert world.pods.statistics().watchers == 0
 
 
 @settings(max_examples=150, deadline=None)
-@given(
-    st.lists(STEPS, min_size=5, max_size=40),
-    st.lists(QUERIES, max_size=8),
-    st.integers(0, 6),
-    st.sampled_from([8, 1000]),
-    st.booleans(),
-)
-def test_cache_equals_the_log(
-    steps: list[tuple[Any, ...]],
-    queries: list[tuple[int, str, int, int]],
-    window: int,
-    history: int,
-    triggers: bool,
-) -> None:
-    async def run() -> None:
-        world = World(history, window, ("spec.nodeName",) if triggers else ())
-        await world.storage.open()
-        await world.cacher.open()
-        for step in steps:
-            await world.do(step)
-        await world.settle()
-        assert world.pods.revision == world.storage.revision
-        world.check_watches()
-        again = Cacher(world.storage, window_count=window)
-        await again.open()
-        for back, scope, selector, limit in [(0, "", 0, 0), *queries]:
-            revision = max(1, world.storage.revision - back)
-            await world.check_list(world.pods, revision, scope, selector, limit)
-            # Claimed only now, after loading, and without a window.
-            await world.check_list(again.resource(PODS, node_of), revision, scope, selector, limit)
-        assert world.pods.count("x/") == len(world.log.listed(world.storage.revision, PODS + "x/", lambda tree: True))
-        statistics = world.pods.statistics()
-        newest = world.pods.list()
-        assert statistics.objects == len(newest.objects)
-        assert statistics.bytes == sum(len(obj.body) for obj in newest.objects)
-        assert statistics.window <= window
-        await world.cacher.close()
-        assert world.pods.statistics().watchers == 0
-
-    asyncio.run(run())
+@given(st.randoms(use_true_random=True))
+def test_cache_equals_the_log(random: Random) -> None:
+    asyncio.run(run_world(random))
 
 
 @pytest.mark.parametrize("size", [1, 2, 500])
