@@ -84,10 +84,10 @@ class DiscoveryEndpoints:
         if media.as_kind:
             content_type += _AGGREGATED_TYPE
             etag = document.etag.encode()
-            headers = [(b"etag", etag), (b"vary", b"Accept"), (b"cache-control", b"public")]
+            headers = [(b"Etag", etag), (b"Vary", b"Accept"), (b"Cache-Control", b"public")]
             if ctx.request.header(b"if-none-match") == etag:
                 return Response(304, headers)
-        headers.append((b"content-type", content_type.encode()))
+        headers.append((b"Content-Type", content_type.encode()))
         if media.format == "yaml":
             return Response(200, headers, self._dump_yaml(document.tree), compress=True)
         body = document.pretty if media.pretty or wants_pretty(ctx.request) else document.json

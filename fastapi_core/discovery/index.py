@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def _raw_json(tree: Any) -> Response:
     """These two are always indented JSON, whatever the client asks for."""
-    return Response(200, [(b"content-type", JSON.encode())], orjson.dumps(tree, option=orjson.OPT_INDENT_2))
+    return Response(200, [(b"Content-Type", JSON.encode())], orjson.dumps(tree, option=orjson.OPT_INDENT_2))
 
 
 def _machine() -> str:
