@@ -35,6 +35,9 @@ GROUP_BYTES = 8 << 20
 #: Keys past their time to live deleted by one group.
 EXPIRE_KEYS = 256
 
+#: Space a health check wants after a failure before it calls the store well.
+PROBE_BYTES = 256 << 10
+
 #: After a step of upkeep, writes have the thread for this many times its duration.
 UPKEEP_SHARE = 4
 
@@ -116,9 +119,11 @@ class Worker:
         self._compactions.append(_Compaction(revision, future))
 
     def probe(self) -> None:
-        """Job: find out whether writes work again after a failure."""
+        """Job: find out whether writes work again after a failure. A store in use tells without being asked."""
         if self.failure is not None:
-            self._connection.execute("UPDATE meta SET value = value + 1 WHERE name = 'probe'")
+            # Takes new pages in the database and in the log: a change in place can succeed on a full disk.
+            self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('probe', zeroblob(?))", (PROBE_BYTES,))
+            self._connection.execute("DELETE FROM meta WHERE name = 'probe'")
             self.failure = None
 
     def _run(self) -> None:
