@@ -1,4 +1,4 @@
-# cython: language_level=3
+# cython: language_level=3, autotestdict=False
 """HTTP/1.1 server protocol on httptools; see `fastapi_core/_ext/http1.pyi` for the contract.
 
 One message at a time: bytes behind the request being answered wait unparsed, so answers are in order by construction

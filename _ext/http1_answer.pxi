@@ -64,6 +64,7 @@ cdef char* _put_value(char* out, bytes value) noexcept:
 
 
 @cython.final
+@cython.internal
 cdef class Head:
     """What the head of one answer says besides the handler's fields."""
 
@@ -172,6 +173,7 @@ def compressed(body):
 
 
 @cython.final
+@cython.internal
 cdef class Output:
     """Bytes of one answer that the transport has not been given yet, handed out in pieces of a good size."""
 

@@ -23,7 +23,7 @@ cdef bytes _PREFIX_1_0 = b"POST / HTTP/1.0\r\n"
 cdef bytes _PREFIX_1_1 = b"POST / HTTP/1.1\r\n"
 
 
-class Refused(ValueError):
+class RefusedError(ValueError):
     """The bytes are not a request this server takes: `status` and `text` of the answer; the connection ends."""
 
     def __init__(self, int status, str text=""):
@@ -32,6 +32,7 @@ class Refused(ValueError):
         self.text = text
 
 
+@cython.final
 cdef class RequestParser:
     """Incremental parser of one connection's bytes; one message at a time, the rest waits."""
 
@@ -73,14 +74,14 @@ cdef class RequestParser:
         self._feed(data)
 
     def next(self):
-        """The next whole request, or None; raises Refused (413 when the body is too large)."""
+        """The next whole request, or None; raises RefusedError (413 when the body is too large)."""
         cdef Event event = HEAD
         while event == HEAD:
             event = self._advance()
         if event == MORE:
             return None
         if event == TOO_LARGE:
-            raise Refused(413)
+            raise RefusedError(413)
         return self._request
 
     @property
@@ -158,14 +159,14 @@ cdef class RequestParser:
         cdef const unsigned char* found = <const unsigned char*>memchr(p + self._seek, c'\n', n - self._seek)
         if found == NULL:
             if n > limit:
-                raise Refused(status)
+                raise RefusedError(status)
             self._seek = n
             return -1
         end = found - p
         if end >= limit:
-            raise Refused(status)
+            raise RefusedError(status)
         if end == self._line or p[end - 1] != c'\r':
-            raise Refused(400)
+            raise RefusedError(400)
         self._seek = end + 1
         return end - 1 - self._line
 
@@ -174,7 +175,7 @@ cdef class RequestParser:
         cdef const unsigned char* line
         cdef Py_ssize_t length, name
         if not CLASS[p[0]] & TOKEN:
-            raise Refused(400)
+            raise RefusedError(400)
         while True:
             length = self._find_line(self._limits.header, 431)
             if length < 0:
@@ -189,7 +190,7 @@ cdef class RequestParser:
             else:
                 name = _field_name(line, length)
                 if name < 0:
-                    raise Refused(400)
+                    raise RefusedError(400)
                 if name == 7 and _is(line, "upgrade", 7):
                     if self._upgrades is None:
                         self._upgrades = []
@@ -203,13 +204,13 @@ cdef class RequestParser:
         target = method + 1
         end = n - 9                            # " HTTP/1.1"
         if method == 0 or end <= target or p[method] != c' ' or memcmp(p + end, b" HTTP/", 6) != 0:
-            raise Refused(400)
+            raise RefusedError(400)
         if not c'0' <= p[n - 3] <= c'9' or p[n - 2] != c'.' or not c'0' <= p[n - 1] <= c'9':
-            raise Refused(400)
+            raise RefusedError(400)
         if not _all(p + target, end - target, TARGET):
-            raise Refused(400)
+            raise RefusedError(400)
         if p[n - 3] != c'1':
-            raise Refused(505, "unsupported protocol version")
+            raise RefusedError(505, "unsupported protocol version")
         self._minor = p[n - 1] - c'0'
         self._method = PyUnicode_DecodeLatin1(<const char*>p, method, NULL)
         self._target = _text(p + target, end - target)
@@ -218,7 +219,7 @@ cdef class RequestParser:
         while mark < end and p[mark] != c'?':
             mark += 1
         if not _escapes_whole(p + path, mark - path):
-            raise Refused(400)
+            raise RefusedError(400)
         if path == target and mark == end:
             self._path = self._target
         elif path == mark:
@@ -238,7 +239,7 @@ cdef class RequestParser:
         elif end - target > 7 and _is(p + target, "http://", 7):
             at = target + 7
         if at == target or p[at] == c'/' or p[at] == c'?':
-            raise Refused(400)
+            raise RefusedError(400)
         while at < end and p[at] != c'/' and p[at] != c'?':
             at += 1
         return at
@@ -273,7 +274,7 @@ cdef class RequestParser:
             self._http.feed_data(_PREFIX_1_1 if self._minor else _PREFIX_1_0)
             self._http.feed_data(fields)
         except HttpParserError:
-            raise Refused(501 if self._transfer_encoding and not self._chunked else 400) from None
+            raise RefusedError(501 if self._transfer_encoding and not self._chunked else 400) from None
         self._check_head()
         self._reset()
         self._consume(size)
@@ -293,18 +294,18 @@ cdef class RequestParser:
         cdef Request request = self._request
         if self._transfer_encoding:
             if self._minor == 0:
-                raise Refused(400)
+                raise RefusedError(400)
             if not self._chunked:
-                raise Refused(501, "unsupported transfer encoding")
+                raise RefusedError(501, "unsupported transfer encoding")
         if self._length < 0:
-            raise Refused(400)
+            raise RefusedError(400)
         if self._hosts != 1 and (self._hosts or self._minor):
-            raise Refused(400, "too many Host headers" if self._hosts else "missing required Host header")
+            raise RefusedError(400, "too many Host headers" if self._hosts else "missing required Host header")
         if self._host is not None and not _all(<const unsigned char*>PyBytes_AS_STRING(self._host), len(self._host), HOST):
-            raise Refused(400, "malformed Host header")
+            raise RefusedError(400, "malformed Host header")
         if self._expect is not None and self._minor:
             if self._expect.lower() != b"100-continue":
-                raise Refused(417)
+                raise RefusedError(417)
             request.expects = True
         return 0
 
@@ -359,7 +360,7 @@ cdef class RequestParser:
             else:
                 self._http.feed_data(memoryview(self._buffer)[self._at:self._at + count])
         except HttpParserError:
-            raise Refused(400) from None
+            raise RefusedError(400) from None
         self._consume(count)
         return 0
 
@@ -378,7 +379,7 @@ cdef class RequestParser:
     cdef bint _take_chunk_end(self) except -1:
         cdef const unsigned char* p = self._bytes()
         if p[0] != c'\r' or self._buffered() > 1 and p[1] != c'\n':
-            raise Refused(400)
+            raise RefusedError(400)
         if self._buffered() < 2:
             return False
         self._give(2)
@@ -398,13 +399,13 @@ cdef class RequestParser:
             return MORE
         if trailer:
             if length and _field_name(self._bytes(), length) < 0:
-                raise Refused(400)
+                raise RefusedError(400)
             self._size += length + 2
             self._give(length + 2)
             return HEAD if length else self._finish()
         size = _chunk_size(self._bytes(), length)
         if size < 0:
-            raise Refused(400)
+            raise RefusedError(400)
         if size > self._limits.body - self._size:
             return TOO_LARGE
         self._give(length + 2)
@@ -424,7 +425,7 @@ cdef class RequestParser:
 
     cdef Event _finish(self) except *:
         if not self._complete:
-            raise Refused(400)
+            raise RefusedError(400)
         self._join()
         self._reset()
         return COMPLETE

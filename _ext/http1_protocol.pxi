@@ -230,7 +230,7 @@ cdef class HTTP1Protocol:
                     break
                 try:
                     event = self._parser._advance()
-                except Refused as error:
+                except RefusedError as error:
                     self._server._malformed += 1
                     self._refuse(error.status, error.text)
                     break

@@ -145,10 +145,12 @@ cdef class Matcher:
         self._labels = [label_requirement(key, operator, values) for key, operator, values in labels]
         self._fields = []
         self._extract = extract
-        for field, equal, value in fields:
+        for field, operator, value in fields:
             requirement = FieldRequirement.__new__(FieldRequirement)
             requirement.field = field
-            requirement.equal = equal
+            if operator not in ("=", "!="):
+                raise KeyError(operator)
+            requirement.equal = operator == "="
             requirement.value = value
             requirement.kind = FIELDS.get(field, EXTRACTED)
             # Whoever mistypes a field finds out here, not at the first object.

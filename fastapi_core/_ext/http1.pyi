@@ -6,7 +6,7 @@ from typing import Any, final
 
 from fastapi_core.http.exchange import Handler
 
-class Refused(ValueError):
+class RefusedError(ValueError):
     """The bytes are not a request this server takes; answered with `status`, then the connection ends."""
 
     status: int
@@ -116,7 +116,21 @@ class Registry:
         """Cut every connection."""
 
 @final
-class HTTP1Protocol:
+class ChunkWriter:
+    """The `StreamWriter` of an answer under way."""
+
+    @property
+    def buffered(self) -> int: ...
+    @property
+    def closed(self) -> bool: ...
+    def write(self, data: bytes) -> None: ...
+    def write_framed(self, frames: bytes) -> None: ...
+    def finish(self) -> None: ...
+    def abort(self) -> None: ...
+    def on_close(self, callback: Callable[[], None]) -> None: ...
+
+@final
+class HTTP1Protocol(asyncio.BaseProtocol):
     """One connection: bytes in, requests to `handler`, answers out in order (keep-alive and pipelining).
 
     An `asyncio.Protocol` and `asyncio.BufferedProtocol` by its methods.
@@ -132,16 +146,24 @@ class HTTP1Protocol:
     def pause_writing(self) -> None: ...
     def resume_writing(self) -> None: ...
 
+@final
 class RequestParser:
     """Incremental parser of one connection's bytes; one message at a time, the rest waits."""
 
     def __init__(self, limits: Limits) -> None: ...
     def feed(self, data: bytes) -> None: ...
     def next(self) -> Request | None:
-        """The next whole request; None when more bytes are needed. Raises Refused (413 for a body over the limit)."""
+        """The next whole request; None when more bytes are needed.
+
+        Raises RefusedError (413 for a body over the limit)."""
     @property
     def keep_alive(self) -> bool:
         """Whether the connection can go on after the last request."""
+    # Callbacks of httptools.
+    def on_header(self, name: bytes, value: bytes) -> None: ...
+    def on_headers_complete(self) -> None: ...
+    def on_body(self, data: bytes) -> None: ...
+    def on_message_complete(self) -> None: ...
 
 def live() -> dict[str, int]:
     """How many requests, connections and protocols exist now, by class name."""

@@ -12,12 +12,13 @@ class Matcher:
     def __init__(
         self,
         labels: Iterable[tuple[str, str, Iterable[str]]],
-        fields: Iterable[tuple[str, bool, str]],
+        fields: Iterable[tuple[str, str, str]],
         extract: Callable[[CachedObject], dict[str, str]] | None = None,
     ) -> None:
         """`labels`: (key, operator, values), operator one of in, notin, exists, !, gt, lt.
-        `fields`: (field, equal?, value). `extract(obj)` yields an object's selectable fields, kept in its memo; a field it
-        does not give is empty; objects remember the answer under the function, so it should live long. metadata.name and metadata.namespace need no extract.
+        `fields`: (field, operator, value), operator = or !=.
+        `extract(obj)` yields an object's selectable fields; a field it does not give is empty. Objects remember its
+        answer under the function, so the function should live long. metadata.name and metadata.namespace need none.
 
         Raises KeyError for another operator, ValueError when gt or lt has no integer."""
     def matches(self, obj: CachedObject) -> bool: ...

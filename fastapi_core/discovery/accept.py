@@ -50,9 +50,16 @@ class _Clause:
         return not self.params.get("sv") and self.params.get("stream", "") in ("", "watch")
 
 
-@lru_cache(maxsize=512)
+#: Longer headers are not remembered, so that clients cannot fill the memory with them.
+_REMEMBERED = 300
+
+
 def choose(accept: str, *, nested: bool) -> Form | None:
     """The form asked for, None when there is none; `nested` says that the path has an aggregated document."""
+    return _remembered(accept, nested) if len(accept) <= _REMEMBERED else _choose(accept, nested)
+
+
+def _choose(accept: str, nested: bool) -> Form | None:
     clauses = _clauses(accept)
     if nested:
         # The aggregated document wins wherever it stands, as clauses without it are not looked at the first time.
@@ -60,6 +67,9 @@ def choose(accept: str, *, nested: bool) -> Form | None:
         if form is not None:
             return form
     return Form() if not accept else _first(clauses, None)
+
+
+_remembered = lru_cache(maxsize=256)(_choose)
 
 
 def _first(clauses: list[_Clause], wanted: tuple[str, str, str] | None) -> Form | None:

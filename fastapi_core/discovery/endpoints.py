@@ -13,8 +13,8 @@ from fastapi_core import errors
 from fastapi_core.discovery import accept as negotiation
 from fastapi_core.discovery.documents import DiscoveryDocuments, Document
 from fastapi_core.http.exchange import Header, Response
-from fastapi_core.request.pretty import asks_for_pretty
-from fastapi_core.request.routing import ANY, Route, plain_not_found
+from fastapi_core.request.routing import ANY, Route
+from fastapi_core.request.status import page_not_found, wants_pretty
 
 if TYPE_CHECKING:
     from fastapi_core.request.context import Endpoint, RequestContext
@@ -61,7 +61,7 @@ class DiscoveryEndpoints:
     def _group(self, group: str) -> Endpoint:
         def endpoint(ctx: RequestContext) -> Response:
             document = self.documents.groups.get(group)
-            return plain_not_found(ctx) if document is None else self._answer(ctx, _accept(ctx), document)
+            return page_not_found() if document is None else self._answer(ctx, _accept(ctx), document)
 
         return endpoint
 
@@ -69,7 +69,7 @@ class DiscoveryEndpoints:
         def endpoint(ctx: RequestContext) -> Response:
             document = self.documents.resource_lists.get((group, version))
             if document is None:
-                return plain_not_found(ctx)
+                return page_not_found()
             accept = _accept(ctx)
             if service:
                 negotiation.check_service(accept)
@@ -93,7 +93,7 @@ class DiscoveryEndpoints:
         headers.append((b"content-type", media.encode()))
         if form.media == negotiation.YAML:
             return Response(200, headers, self._dump_yaml(document.tree), compress=True)
-        body = document.pretty if form.pretty or asks_for_pretty(ctx) else document.json
+        body = document.pretty if form.pretty or wants_pretty(ctx.request) else document.json
         return Response(200, headers, body, compress=True)
 
 

@@ -53,7 +53,7 @@ BUILTIN: Mapping[str, GroupPriority] = {
     "storagemigration.k8s.io": GroupPriority(15800, other=9),
 }
 
-_VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
+_VERSION = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
 _STAGES = {None: 0, "beta": 1, "alpha": 2}
 
 VersionKey = tuple[int, int, int, int, str]

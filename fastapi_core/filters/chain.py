@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fastapi_core._ext.reqinfo import ParseError
 from fastapi_core.authn.base import Authenticator
 from fastapi_core.authz.base import Authorizer
 from fastapi_core.errors import APIError
 from fastapi_core.filters import headers
-from fastapi_core.filters.dispatch import Dispatch
+from fastapi_core.filters.dispatch import Dispatch, TooLarge
 from fastapi_core.filters.driver import Chain, Filter
 from fastapi_core.filters.identity import Authentication, Authorization
 from fastapi_core.filters.limits import Deadline, MaxInFlight, ShutdownGate
@@ -18,19 +19,20 @@ from fastapi_core.filters.measure import RequestMetrics
 from fastapi_core.http.exchange import Answer
 from fastapi_core.obs import logs
 from fastapi_core.obs.catalog import Metrics
-from fastapi_core.request.context import Endpoint, RequestContext, is_long_running
-from fastapi_core.request.status import PANIC, bad_request_line, render_error, text
+from fastapi_core.request.context import RequestContext, is_long_running
+from fastapi_core.request.info import InfoParser, refusal
+from fastapi_core.request.status import PANIC, render_error, text
 
 if TYPE_CHECKING:
-    from fastapi_core._ext.reqinfo import RequestInfo
     from fastapi_core._ext.router import Router
+    from fastapi_core.request.context import Endpoint
 
 log = logs.get("filters")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainConfig:
-    """What the filters need to know. Times in seconds, limits 0 for none."""
+    """What the filters need to know. Times in seconds, sizes in bytes, limits 0 for none."""
 
     authenticator: Authenticator
     authorizer: Authorizer
@@ -38,6 +40,7 @@ class ChainConfig:
     router: Callable[[], Router[Endpoint]]
     known_group: Callable[[str], bool]
     gate: ShutdownGate
+    body_limit: int = 3 << 20
     request_timeout: float = 60.0
     max_requests_inflight: int = 400
     max_mutating_requests_inflight: int = 200
@@ -45,13 +48,28 @@ class ChainConfig:
     strict_transport_security: tuple[str, ...] = ()
 
 
-def build_chain(config: ChainConfig) -> Chain:
-    """The chain around `config.router`'s endpoints."""
+@dataclass(frozen=True, slots=True)
+class Chains:
+    """The chain, and its twin for requests whose body was too large to be kept."""
+
+    serve: Chain
+    too_large: Chain
+
+
+def build_chains(config: ChainConfig) -> Chains:
+    """Both chains share their filters, so limits and metrics see all requests."""
+    inner = filters(config)
+    twin = [*inner[:-1], Filter("too-large", before=TooLarge(config.body_limit).before)]
+    return Chains(Chain(inner), Chain(twin))
+
+
+def filters(config: ChainConfig) -> list[Filter]:
+    """The list, around the endpoints of `config.router`."""
     measure = RequestMetrics(config.metrics)
     in_flight = MaxInFlight(config.max_requests_inflight, config.max_mutating_requests_inflight, config.metrics)
-    return Chain([
+    return [
         # Outermost, so that whatever happens inside, answer and log lines carry the same id.
-        Filter("audit-id", before=headers.audit_id, after=headers.put_audit_id),
+        Filter("audit-id", before=headers.audit_id(), after=headers.put_audit_id),
         # Outside all that can fail: a defect becomes a 500 and the connection lives on.
         Filter("panic-recovery", caught=caught),
         # (mux and discovery complete: marks requests that came before all paths were installed; with the aggregator)
@@ -83,19 +101,19 @@ def build_chain(config: ChainConfig) -> Chain:
         # Before dispatch: nobody learns from an answer what exists behind a refusal, and no body is decoded for it.
         Filter("authorization", before=Authorization(config.authorizer, config.metrics).before),
         Filter("dispatch", before=Dispatch(config.router, config.known_group).before),
-    ])  # fmt: skip
+    ]
 
 
 def request_info() -> Callable[[RequestContext], Answer | None]:
-    """The filter that parses path and query; the compiled parser is bound once, when the chain is built."""
-    from fastapi_core._ext.reqinfo import ParseError, parse
+    """The filter that parses path and query, with a memory of its own for repeated targets."""
+    parse = InfoParser()
 
     def put_request_info(ctx: RequestContext) -> Answer | None:
         request = ctx.request
         try:
-            info: RequestInfo = parse(request.method, request.path, request.query)
-        except ParseError:
-            return bad_request_line()
+            info = parse(request.method, request.path, request.query)
+        except ParseError as error:
+            return refusal(error, request.target)
         ctx.info = info
         ctx.long_running = is_long_running(info)
         return None

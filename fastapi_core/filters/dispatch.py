@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from fastapi_core.errors import method_not_allowed, no_such_resource
+from fastapi_core.errors import method_not_allowed, no_such_resource, too_large
 from fastapi_core.http.exchange import Answer
-from fastapi_core.request.context import Endpoint, RequestContext
+from fastapi_core.request.routing import ANY
 from fastapi_core.request.status import page_not_found
 
 if TYPE_CHECKING:
     from fastapi_core._ext.router import Router
-
-#: Method key of routes that serve every method.
-ANY = "*"
+    from fastapi_core.request.context import Endpoint, RequestContext
 
 
 class Dispatch:
@@ -37,7 +35,6 @@ class Dispatch:
             if endpoint is None:
                 raise method_not_allowed()
         ctx.matched = True
-        ctx.params = match.params
         return endpoint(ctx)
 
     def _unknown(self, ctx: RequestContext) -> Answer:
@@ -47,3 +44,16 @@ class Dispatch:
         if known or root == "api" or (root == "version" and rest):
             raise no_such_resource()
         return page_not_found()
+
+
+class TooLarge:
+    """In the place of dispatch for requests whose body was over the limit (in bytes) and has not been kept.
+
+    Who may not ask at all still hears that first.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+
+    def before(self, ctx: RequestContext) -> Answer:
+        raise too_large(self._limit)

@@ -2,36 +2,50 @@
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from random import Random
+from itertools import count
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from fastapi_core.http.exchange import Answer, Header, Response
 
 if TYPE_CHECKING:
     from fastapi_core.request.context import RequestContext
 
-_bits = Random().getrandbits
-_VERSION_MASK = ~((0xF << 76) | (0x3 << 62))
-_VERSION_4 = (0x4 << 76) | (0x2 << 62)
-
 #: Characters (not bytes) of all warnings of one answer before each is cut, and what a cut one keeps.
 WARNINGS_TOTAL = 4096
 WARNING_CUT = 256
 
 
-def new_audit_id() -> str:
-    """A version 4 UUID. It correlates log lines and protects nothing, so a fast generator makes it."""
-    h = f"{_bits(128) & _VERSION_MASK | _VERSION_4:032x}"
-    return f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}"
+class AuditIds:
+    """Version 4 UUIDs: random but for the last group, which counts up from a random number.
+
+    They correlate log lines and protect nothing; making each of them random would cost more than all of authentication.
+    """
+
+    __slots__ = ("_next", "_prefix")
+
+    def __init__(self) -> None:
+        text = str(UUID(bytes=os.urandom(16), version=4))
+        self._prefix = text[:24]
+        self._next = count(int.from_bytes(os.urandom(5), "big")).__next__
+
+    def __call__(self) -> str:
+        return f"{self._prefix}{self._next():012x}"
 
 
-def audit_id(ctx: RequestContext) -> None:
+def audit_id() -> Callable[[RequestContext], None]:
     """Keep the caller's Audit-ID, so that one id follows a request through several servers; else make one."""
-    given = ctx.request.header(b"audit-id")
-    ctx.audit_id = given.decode("latin-1") if given else new_audit_id()
+    new = AuditIds()
+
+    def put(ctx: RequestContext) -> None:
+        given = ctx.request.header(b"audit-id")
+        ctx.audit_id = given.decode("latin-1") if given else new()
+
+    return put
 
 
 def put_audit_id(ctx: RequestContext, answer: Answer) -> None:
@@ -41,7 +55,7 @@ def put_audit_id(ctx: RequestContext, answer: Answer) -> None:
 def put_cache_control(ctx: RequestContext, answer: Answer) -> None:
     """Forbid caching of what has no Cache-Control of its own."""
     for name, _ in answer.headers:
-        if name == b"Cache-Control":
+        if len(name) == 13 and name.lower() == b"cache-control":
             return
     answer.headers.append((b"Cache-Control", b"no-cache, private"))
 

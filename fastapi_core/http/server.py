@@ -21,7 +21,7 @@ KEEP_ALIVE = 180
 class HTTPServer:
     """One listening address and its connections.
 
-    `start` binds and serves; then `stop_accepting`, `drain`, `close`, in that order. Everything runs on the loop of `start`.
+    `start` binds and serves; then `stop_accepting`, `drain`, `close`, in that order, all on one loop.
     """
 
     def __init__(self) -> None:

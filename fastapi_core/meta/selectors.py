@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from fastapi_core.errors import FieldError
+from fastapi_core.meta import names
 
 #: Longer texts are parsed each time: the memo must stay small whatever clients send.
 MEMO_TEXT: Final = 1024
@@ -121,7 +122,7 @@ class _Parser:
             kind, key = self._take()
         if kind != _IDENTIFIER:
             raise SelectorError(f"found '{key}', expected: identifier")
-        if errors := label_key_errors(key):
+        if errors := names.label_key(key):
             raise SelectorError(str(FieldError("Invalid value", "<nil>", "; ".join(errors), key)))
         if absent:
             return Requirement(key, "!", ())
@@ -189,7 +190,7 @@ def _checked(requirement: Requirement) -> Requirement:
         detail = "for 'Gt', 'Lt' operators, the value must be an integer"
         errors.append(FieldError("Invalid value", "values[0]", detail, values[0]))
     for index, value in enumerate(values):
-        if texts := label_value_errors(value):
+        if texts := names.label_value(value):
             errors.append(FieldError("Invalid value", f"values[{index}][{key}]", "; ".join(texts), value))
     if not errors:
         return requirement
@@ -204,70 +205,6 @@ def _is_int64(text: str) -> bool:
 
 def _parse_labels(text: str) -> tuple[Requirement, ...]:
     return tuple(sorted(_Parser(text).parse(), key=lambda requirement: requirement.key))
-
-
-# --- labels: names -----------------------------------------------------------------------------------------------
-
-_NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
-_DNS_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
-_NAME_PATTERN = re.compile(_NAME)
-_SUBDOMAIN_PATTERN = re.compile(_SUBDOMAIN)
-_NAME_MAX: Final = 63
-_SUBDOMAIN_MAX: Final = 253
-_NAME_TEXT = (
-    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
-    f"(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{_NAME}')"
-)
-_VALUE_TEXT = (
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
-    "end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
-    f"'({_NAME})?')"
-)
-_SUBDOMAIN_TEXT = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
-    f"end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
-)
-
-
-def label_key_errors(key: str) -> list[str]:
-    """What is wrong with a label key (optional DNS prefix, slash, name); empty when nothing is."""
-    errors: list[str] = []
-    *prefixes, name = key.split("/")
-    if len(prefixes) > 1:
-        return [
-            f"a valid label key {_NAME_TEXT} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-        ]
-    if prefixes:
-        (prefix,) = prefixes
-        if not prefix:
-            errors.append("prefix part must be non-empty")
-        else:
-            if _size(prefix) > _SUBDOMAIN_MAX:
-                errors.append(f"prefix part must be no more than {_SUBDOMAIN_MAX} bytes")
-            if not _SUBDOMAIN_PATTERN.fullmatch(prefix):
-                errors.append(f"prefix part {_SUBDOMAIN_TEXT}")
-    if not name:
-        errors.append("name part must be non-empty")
-    elif _size(name) > _NAME_MAX:
-        errors.append(f"name part must be no more than {_NAME_MAX} bytes")
-    if not _NAME_PATTERN.fullmatch(name):
-        errors.append(f"name part {_NAME_TEXT}")
-    return errors
-
-
-def label_value_errors(value: str) -> list[str]:
-    """What is wrong with a label value; empty when nothing is."""
-    errors: list[str] = []
-    if _size(value) > _NAME_MAX:
-        errors.append(f"must be no more than {_NAME_MAX} bytes")
-    if value and not _NAME_PATTERN.fullmatch(value):
-        errors.append(_VALUE_TEXT)
-    return errors
-
-
-def _size(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 # --- fields ------------------------------------------------------------------------------------------------------
@@ -323,6 +260,32 @@ def _parse_fields(text: str) -> tuple[FieldRequirement, ...]:
         operator = "!=" if match.group() == "!=" else "="
         requirements.append(FieldRequirement(term[: match.start()], operator, _unescape(term[match.end() :])))
     return tuple(requirements)
+
+
+# --- label selectors as objects ----------------------------------------------------------------------------------
+
+_EXPRESSIONS = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
+
+
+def from_object(selector: dict[str, Any]) -> tuple[Requirement, ...]:
+    """Requirements of a valid `metav1.LabelSelector` tree, sorted by key. KeyError for an unknown operator."""
+    labels = selector.get("matchLabels") or {}
+    requirements = [Requirement(key, "in", (value,)) for key, value in labels.items()]
+    for expression in selector.get("matchExpressions") or ():
+        operator = _EXPRESSIONS[expression["operator"]]
+        requirements.append(Requirement(expression["key"], operator, tuple(sorted(expression.get("values") or ()))))
+    return tuple(sorted(requirements, key=lambda requirement: requirement.key))
+
+
+def format_selector(selector: dict[str, Any]) -> str:
+    """A `metav1.LabelSelector` tree as text: `a=b,c in (d,e),!f`, sorted by key."""
+    labels = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
+    for expression in selector.get("matchExpressions") or ():
+        key, operator = expression["key"], _EXPRESSIONS[expression["operator"]]
+        values = ",".join(sorted(expression.get("values") or ()))
+        text = {"exists": key, "!": f"!{key}"}.get(operator, f"{key} {operator} ({values})")
+        labels.append((key, text))
+    return ",".join(text for _, text in sorted(labels, key=lambda pair: pair[0]))
 
 
 _labels_memo = lru_cache(MEMO_SIZE)(_parse_labels)

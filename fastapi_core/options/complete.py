@@ -122,8 +122,6 @@ def _config(options: Options, pki: Pki) -> ServerConfig:
         shutdown_delay=generic.shutdown_delay_duration,
         drain_timeout=generic.request_timeout,
         livez_grace_period=generic.livez_grace_period,
-        permit_address_sharing=serving.permit_address_sharing,
-        permit_port_sharing=serving.permit_port_sharing,
     )
 
 

@@ -17,8 +17,6 @@ class Serving:
         "tls-cert-file", STRING, "", "PEM file of the serving certificate and its chain; empty: one is generated."
     )
     tls_private_key_file: str = flag("tls-private-key-file", STRING, "", "PEM file of the key of --tls-cert-file.")
-    permit_address_sharing: bool = flag("permit-address-sharing", BOOL, False, "Listen with SO_REUSEADDR.")
-    permit_port_sharing: bool = flag("permit-port-sharing", BOOL, False, "Listen with SO_REUSEPORT.")
     external_hostname: str = flag(
         "external-hostname", STRING, "", "Further host name of the server, put into its certificate."
     )

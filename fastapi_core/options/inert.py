@@ -47,7 +47,7 @@ _SWITCHES = """
     enable-bootstrap-token-auth enable-garbage-collector enable-logs-handler enable-priority-and-fairness
     encryption-provider-config-automatic-reload log-json-split-stream log-text-split-stream profiling
     runtime-config-emulation-forward-compatible service-account-extend-token-expiration service-account-lookup
-    shutdown-send-retry-after watch-cache
+    shutdown-send-retry-after watch-cache permit-address-sharing permit-port-sharing
 """
 
 INERT: dict[str, bool] = dict.fromkeys(_VALUES.split(), False) | dict.fromkeys(_SWITCHES.split(), True)

@@ -23,7 +23,11 @@ class User:
     name: str
     uid: str = ""
     groups: tuple[str, ...] = ()
-    extra: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    extra: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        """By name alone: users are in every memo key, and strings remember their hash."""
+        return hash(self.name)
 
 
 ANONYMOUS = User("system:anonymous", groups=("system:unauthenticated",))
@@ -36,7 +40,7 @@ class RequestContext:
     """
 
     __slots__ = (
-        "audit_id", "deadline", "headers", "info", "long_running", "matched", "params",
+        "audit_id", "deadline", "headers", "info", "long_running", "matched",
         "release", "request", "started", "user", "warnings",
     )  # fmt: skip
 
@@ -53,10 +57,9 @@ class RequestContext:
         self.deadline = 0.0
         """Loop time at which a non-long-running request is answered 504; 0 for none."""
         self.long_running = False
+        """No deadline, no place among the requests in flight."""
         self.matched = False
         """True once dispatch found the endpoint; only then may the request's words become metric labels."""
-        self.params: dict[str, str] = {}
-        """Decoded path parameters of the route."""
         self.headers: list[Header] = []
         self.warnings: list[str] | None = None
         self.release: Callable[[], None] | None = None

@@ -1,4 +1,4 @@
-"""Request info for the handler chain: a memo in front of the compiled parser, and what the chain asks of the result.
+"""Request info for the handler chain: a memo in front of the compiled parser, and the answer when parsing fails.
 
 Clients repeat the same few GET targets (polling, probes, single objects), so their parse is kept; all else is
 parsed each time. A RequestInfo is shared by all requests with the same target and must not be changed.
@@ -9,12 +9,7 @@ from __future__ import annotations
 from fastapi_core._ext.reqinfo import ParseError, RequestInfo, parse
 from fastapi_core.errors import go_quote
 from fastapi_core.http.exchange import Response
-
-_TEXT = (b"content-type", b"text/plain; charset=utf-8")
-_NOSNIFF = (b"x-content-type-options", b"nosniff")
-
-_LONG_VERBS = frozenset({"watch", "proxy"})
-_LONG_SUBRESOURCES = frozenset({"attach", "exec", "proxy", "log", "portforward"})
+from fastapi_core.request.status import bad_request_line, text
 
 
 class InfoParser:
@@ -49,23 +44,12 @@ class InfoParser:
         return len(self._known)
 
 
-def is_long_running(info: RequestInfo) -> bool:
-    """Whether a request is exempt from the request timeout and from the count of requests in flight."""
-    if info.verb in _LONG_VERBS:
-        return True
-    if info.is_resource_request:
-        return info.subresource in _LONG_SUBRESOURCES
-    return info.path.startswith("/debug/pprof/")
-
-
 def refusal(error: ParseError, target: str) -> Response:
-    """Answer to a request that has no RequestInfo; `target` is the request target as sent.
-
-    A malformed target never reaches the handlers of the reference: its HTTP library answers and hangs up.
-    """
+    """Answer to a request that has no RequestInfo; `target` is the request target as sent."""
     if error.code == 400:
-        return Response(400, [_TEXT, (b"connection", b"close")], b"400 Bad Request")
-    text = f"Internal Server Error: {go_quote(target)}: failed to create RequestInfo: {error}, {target}"
+        return bad_request_line()
+    message = f"Internal Server Error: {go_quote(target)}: failed to create RequestInfo: {error}, {target}"
+    # Nobody's browser may take this for a page.
     for char, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
-        text = text.replace(char, entity)
-    return Response(error.code, [_TEXT, _NOSNIFF], text.encode("utf-8", "replace") + b"\n")
+        message = message.replace(char, entity)
+    return text(error.code, message)

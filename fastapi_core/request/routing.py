@@ -1,18 +1,16 @@
-"""From resource definitions to routes, and from a request path to the endpoint that answers it.
+"""From resource definitions to routes.
 
 The reference has two kinds of paths. *Services* (`/api`, `/apis/GROUP` of built-in groups, `/version`) ignore trailing
-slashes and answer unknown paths and methods below their root with a Status. Everything else is an exact path that takes
-any method, and what is unknown there is the plain text `404 page not found`.
+slashes and answer a wrong method with a Status; their patterns end in `{/}` and name their methods. Everything else is
+an exact path that takes any method (`ANY`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from fastapi_core import errors
-from fastapi_core._ext.router import Router
-from fastapi_core.http.exchange import Response
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -58,65 +56,9 @@ _METHODS = {"get": "GET", "create": "POST", "update": "PUT", "patch": "PATCH", "
 _PROXY_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
-def plain_not_found(ctx: RequestContext) -> Response:
-    """The answer to a path that nothing owns."""
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")]
-    return Response(404, headers, b"404 page not found\n")
-
-
-def _no_such_resource(ctx: RequestContext) -> Response:
-    raise errors.no_such_resource()
-
-
-def _method_not_allowed(ctx: RequestContext) -> Response:
-    raise errors.method_not_allowed()
-
-
-class RouteTable:
-    """All routes of a server; immutable, replaced as a whole when resources come or go.
-
-    `services` are the roots below which unknown paths are answered with a Status, without trailing slash.
-    """
-
-    __slots__ = ("_router", "_services")
-
-    def __init__(self, routes: Iterable[Route], services: Iterable[str]) -> None:
-        self._router: Router[Endpoint] = Router(routes)
-        self._services = frozenset(services)
-
-    def find(self, method: str, raw_path: str, path: str) -> Endpoint:
-        """The endpoint for a request; there always is one, at worst one that answers 404 or 405.
-
-        `raw_path` is the path as sent, `path` the same decoded (`RequestInfo.path`).
-        """
-        match = self._router.lookup(raw_path)
-        if match is not None:
-            endpoint = match.methods.get(method) or match.methods.get(ANY)
-            return endpoint or _method_not_allowed
-        return _no_such_resource if self._in_service(path) else plain_not_found
-
-    def _in_service(self, path: str) -> bool:
-        end = path.find("/", 1)
-        while end > 0:
-            if path[:end] in self._services:
-                return True
-            end = path.find("/", end + 1)
-        return path in self._services
-
-    def paths(self) -> list[str]:
-        """Every pattern, sorted."""
-        return self._router.paths()
-
-
 def group_version_path(group: str, version: str) -> str:
     """`/api/v1` or `/apis/GROUP/VERSION`."""
     return f"/apis/{group}/{version}" if group else f"/api/{version}"
-
-
-def service_roots(definitions: Iterable[Served]) -> set[str]:
-    """Roots of the services that serve these definitions; custom resources have none."""
-    groups = {d.group for d in definitions if not d.custom}
-    return {f"/apis/{group}" if group else "/api" for group in groups}
 
 
 def resource_routes(definition: Served, endpoints: Mapping[str, Endpoint]) -> list[tuple[str, dict[str, Endpoint]]]:

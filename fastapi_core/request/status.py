@@ -57,19 +57,19 @@ def encode(tree: dict[str, Any], request: Request) -> tuple[bytes, bytes]:
     pretty = wants_pretty(request)
     accept = request.header(b"accept")
     if accept is not None and accept not in (b"*/*", JSON):
-        from fastapi_core.codec import negotiate, yaml
+        from fastapi_core.codec import yaml
+        from fastapi_core.codec.negotiate import NotAcceptable, negotiate
 
         try:
-            media = negotiate.negotiate(accept.decode("latin-1"))
-        except APIError:
+            media = negotiate(accept.decode("latin-1"))
+        except NotAcceptable:
             # The 406 itself, and every failure met before it, goes out as JSON.
             media = None
         if media is not None:
             if media.format == "yaml":
                 return YAML, yaml.dump(tree)
             pretty = pretty or media.pretty
-    body = json.encode(tree)
-    return JSON, (indent(body) if pretty else body + b"\n")
+    return JSON, json.encode_pretty(tree) if pretty else json.encode(tree) + b"\n"
 
 
 def wants_pretty(request: Request) -> bool:
@@ -81,21 +81,3 @@ def wants_pretty(request: Request) -> bool:
                 return part[len("pretty=") :] in _TRUE
     agent = request.header(b"user-agent")
     return agent is not None and agent.startswith(_PRETTY_AGENTS)
-
-
-def indent(body: bytes) -> bytes:
-    """Compact JSON indented by two spaces as the reference prints it, escapes kept."""
-    import orjson
-
-    out = orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2)
-    # The decoder has resolved Go's escapes of these characters, which only occur inside strings.
-    for plain, escaped in _GO_ESCAPES:
-        if plain in out:
-            out = out.replace(plain, escaped)
-    return out
-
-
-_GO_ESCAPES = (
-    (b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"),
-    ("\u2028".encode(), b"\\u2028"), ("\u2029".encode(), b"\\u2029"),
-)  # fmt: skip

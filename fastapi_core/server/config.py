@@ -31,6 +31,8 @@ class ServerConfig:
     bind_address: str = "0.0.0.0"
     port: int = 6443
     """0 takes any free port."""
+    body_limit: int = 3 << 20
+    """Largest request body; more is answered 413."""
     request_timeout: float = 60.0
     max_requests_inflight: int = 400
     max_mutating_requests_inflight: int = 200
@@ -42,5 +44,3 @@ class ServerConfig:
     """How long shutdown waits for requests under way."""
     livez_grace_period: float = 0.0
     max_connections: int = 0
-    permit_port_sharing: bool = False
-    permit_address_sharing: bool = False

@@ -6,11 +6,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol
 
-from fastapi_core.filters.chain import ChainConfig, build_chain
+from fastapi_core.filters.chain import ChainConfig, build_chains
 from fastapi_core.filters.limits import ShutdownGate
 from fastapi_core.http.exchange import Answer, Handler
 from fastapi_core.obs import logs, process
-from fastapi_core.request.context import Endpoint
 from fastapi_core.server.config import ServerConfig
 from fastapi_core.server.health import ALL, HEALTHZ, LIVEZ, READYZ, Check, Health, Probe, Progress
 from fastapi_core.server.lifecycle import Closer, Hook, Signals, Start, run_closers, run_hooks
@@ -18,6 +17,8 @@ from fastapi_core.server.lifecycle import Closer, Hook, Signals, Start, run_clos
 if TYPE_CHECKING:
     from fastapi_core._ext.http1 import Request
     from fastapi_core._ext.router import Router
+    from fastapi_core.request.context import Endpoint
+
 
 log = logs.get("server")
 
@@ -29,8 +30,9 @@ class Listener(Protocol):
     def port(self) -> int: ...
     async def start(self) -> None: ...
     def stop_accepting(self) -> None: ...
-    async def drain(self, timeout: float) -> None:
-        """Return when no request is under way, after `timeout` seconds at the latest."""
+    async def drain(self, timeout: float) -> bool:
+        """Return when no request is under way (True), after `timeout` seconds at the latest (False)."""
+        ...
 
     async def close(self) -> None: ...
 
@@ -39,7 +41,8 @@ class GenericServer:
     """One server.
 
     `router` gives the route snapshot of the moment, `known_group` tells whether an API group is served in any version.
-    `listen` makes the listener (for tests; the default is the TLS server of `http`).
+    `listen` makes the listener from the handler and the handler of too large requests; the default is the TLS server
+    of `http`.
     """
 
     def __init__(
@@ -48,21 +51,21 @@ class GenericServer:
         router: Callable[[], Router[Endpoint]],
         *,
         known_group: Callable[[str], bool],
-        listen: Callable[[ServerConfig, Handler], Listener] | None = None,
+        listen: Callable[[ServerConfig, Handler, Handler], Listener] | None = None,
     ) -> None:
         self.config = config
         self.metrics = config.metrics
         self.health = Health(config.metrics)
         self.signals = Signals()
         self._gate = ShutdownGate()
-        self._listen = listen or _listen
+        self._listen = listen or _https
         self._listener: Listener | None = None
         self._hooks: list[Hook] = []
         self._on_shutdown: list[tuple[str, Closer]] = []
         self._pre_shutdown: list[tuple[str, Closer]] = []
         self._closers: list[tuple[str, Closer]] = []
         self._stopping: asyncio.Task[None] | None = None
-        self._chain = build_chain(
+        self._chains = build_chains(
             ChainConfig(
                 authenticator=config.authenticator,
                 authorizer=config.authorizer,
@@ -70,6 +73,7 @@ class GenericServer:
                 router=router,
                 known_group=known_group,
                 gate=self._gate,
+                body_limit=config.body_limit,
                 request_timeout=config.request_timeout,
                 max_requests_inflight=config.max_requests_inflight,
                 max_mutating_requests_inflight=config.max_mutating_requests_inflight,
@@ -85,12 +89,12 @@ class GenericServer:
 
     def handler(self, request: Request) -> Answer | Awaitable[Answer]:
         """Run the chain for one request (`http.exchange.Handler`)."""
-        return self._chain(request)
+        return self._chains.serve(request)
 
     @property
     def filters(self) -> list[str]:
         """Names of the filters, outermost first."""
-        return self._chain.names
+        return self._chains.serve.names
 
     @property
     def port(self) -> int:
@@ -128,7 +132,7 @@ class GenericServer:
     async def start(self) -> None:
         """Listen, run the hooks, be ready. Raises OSError (address) or HookError; the server is stopped then."""
         self._expect_not_started("start")
-        listener = self._listener = self._listen(self.config, self.handler)
+        listener = self._listener = self._listen(self.config, self.handler, self._chains.too_large)
         try:
             await listener.start()
             await run_hooks(self._hooks)
@@ -159,8 +163,8 @@ class GenericServer:
             listener.stop_accepting()
         # Watches have no end of their own; requests do, and get the time for it.
         await run_closers(self._on_shutdown)
-        if listener is not None:
-            await listener.drain(self.config.drain_timeout)
+        if listener is not None and not await listener.drain(self.config.drain_timeout):
+            log.warning("Requests were cut off", after=f"{self.config.drain_timeout:g}s")
         signals.drained.set()
         if listener is not None:
             await listener.close()
@@ -180,5 +184,7 @@ def _ping() -> None:
     return None
 
 
-def _listen(config: ServerConfig, handler: Handler) -> Listener:
-    raise NotImplementedError
+def _https(config: ServerConfig, handler: Handler, too_large: Handler) -> Listener:
+    from fastapi_core.server.listener import HTTPListener
+
+    return HTTPListener(config, handler, too_large)

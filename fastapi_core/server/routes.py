@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from fastapi_core.filters.dispatch import ANY
 from fastapi_core.http.exchange import Answer, Response
 from fastapi_core.obs.catalog import Metrics
 from fastapi_core.obs.metrics import CONTENT_TYPE
-from fastapi_core.request.context import Endpoint
+from fastapi_core.request.routing import ANY, Route
 from fastapi_core.server.health import ALL
 
 if TYPE_CHECKING:
     from fastapi_core.request.context import RequestContext
     from fastapi_core.server.generic import GenericServer
-
-Route = tuple[str, Mapping[str, Endpoint]]
 
 
 def routes(server: GenericServer) -> list[Route]:

@@ -58,10 +58,12 @@ def test_lookup_equals_the_oracle(table: list[str], requests: list[str]) -> None
 
 @settings(max_examples=100, deadline=None)
 @given(tables)
-def test_every_route_is_found_by_an_example_of_itself(table: list[str]) -> None:
+def test_every_route_without_rest_is_found_by_an_example_of_itself(table: list[str]) -> None:
     router = Router([(p, {"GET": p}) for p in table])
     for pattern in table:
-        path = pattern.removesuffix("{/}").replace("{rest...}", "q/%20/")
+        if pattern.endswith("...}"):
+            continue
+        path = pattern.removesuffix("{/}")
         for i in range(5):
             path = path.replace(f"{{p{i}}}", "zzz")
         found = router.lookup(path)

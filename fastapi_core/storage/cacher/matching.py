@@ -31,10 +31,8 @@ def matcher(
     return _memo(labels, fields, extract) if size <= _MEMO_TEXT else _make(labels, fields, extract)
 
 
-def _make(
-    labels: tuple[Requirement, ...], fields: tuple[FieldRequirement, ...], extract: Extract | None
-) -> Matcher:
-    return Matcher(labels, [(field, operator == "=", value) for field, operator, value in fields], extract)
+def _make(labels: tuple[Requirement, ...], fields: tuple[FieldRequirement, ...], extract: Extract | None) -> Matcher:
+    return Matcher(labels, fields, extract)
 
 
 _memo = lru_cache(_MEMO_SIZE)(_make)

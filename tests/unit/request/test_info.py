@@ -3,7 +3,8 @@
 import pytest
 
 from fastapi_core._ext.reqinfo import ParseError, RequestInfo, parse, parse_query
-from fastapi_core.request.info import InfoParser, is_long_running, refusal
+from fastapi_core.request.context import is_long_running
+from fastapi_core.request.info import InfoParser, refusal
 
 
 def get(path: str, query: str = "") -> RequestInfo:
