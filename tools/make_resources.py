@@ -19,9 +19,10 @@ FACTS = ROOT.parent / "shared" / "facts" / "resources.json"
 ALL_VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
 METADATA_FIELDS = ("metadata.name", "metadata.namespace")
 
-#: Selectors that are not the path of a member; paths are those of the stored object.
+#: Selectors that are not the path of a member; paths are those of the stored object, numbers are list positions.
 SPECIAL_PATHS = {
     ("pods", "spec.host"): "spec.nodeName",
+    ("pods", "status.podIP"): "status.podIPs.0.ip",
     ("jobs", "status.successful"): "status.succeeded",
     ("events", "source"): "source.component",
     ("events", "reportingController"): "reportingComponent",

@@ -7,22 +7,22 @@ A rest may be empty behind its slash. An empty segment inside a path matches onl
 from collections.abc import Iterable, Mapping
 from typing import Generic, TypeVar, final
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 @final
-class Match(Generic[T]):
-    methods: Mapping[str, T]
+class Match(Generic[_T]):
+    methods: Mapping[str, _T]
     """HTTP method -> endpoint."""
     params: dict[str, str]
     """Decoded path parameters."""
 
 @final
-class Router(Generic[T]):
+class Router(Generic[_T]):
     """Built once from all routes, swapped as a whole; a literal wins over a parameter, a longer route over a rest."""
 
-    def __init__(self, routes: Iterable[tuple[str, Mapping[str, T]]]) -> None:
+    def __init__(self, routes: Iterable[tuple[str, Mapping[str, _T]]]) -> None:
         """ValueError on a malformed pattern or a method given twice for one path."""
-    def lookup(self, path: str) -> Match[T] | None:
+    def lookup(self, path: str) -> Match[_T] | None:
         """Route of a raw (still percent-encoded) path, or None."""
     def paths(self) -> list[str]:
         """Every registered pattern without its `{/}`, sorted."""

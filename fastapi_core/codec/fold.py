@@ -1,9 +1,9 @@
-"""What the reference's struct decoder makes of keys given twice. The slow path of decoding, taken only when there are any.
+"""What the reference's struct decoder makes of keys given twice; taken only when there are any.
 
-A struct given twice is filled twice, so its members are merged; so are the elements of a list at the same place, and the
-entries of a map by key, where a repeated entry starts afresh. Scalars and special forms take the last value. A null
-leaves a plain member as it is and unsets a pointer, list or map. Complaints come in the order of the text, about members
-the type knows only: nothing inside an unknown member or an untyped value is looked at.
+A struct given twice is filled twice, so its members are merged; so are the elements of a list at the same place, and
+the entries of a map by key, where a repeated entry starts afresh. Scalars and special forms take the last value. A null
+leaves a plain member as it is and unsets a pointer, list or map. Complaints come in the order of the text, and only
+about members the type knows: nothing inside an unknown member or an untyped value is looked at.
 """
 
 from __future__ import annotations
@@ -54,7 +54,6 @@ class _Folding:
             field = type_.fields.get(key)
             if field is None and not (type_.kind and key in ("kind", "apiVersion")):
                 self.complaints.append(f"unknown field {go_quote(place)}")
-                out.setdefault(key, None)
                 continue
             if key in seen:
                 self._duplicate(place)

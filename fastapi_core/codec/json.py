@@ -18,7 +18,17 @@ from fastapi_core.codec import go_syntax
 from fastapi_core.errors import go_quote
 from fastapi_core.schema.errors import DecodeError
 
-__all__ = ["MAX_DEPTH", "DecodeError", "Parsed", "duplicate", "encode", "encode_pretty", "parse", "summary", "unrecognized"]
+__all__ = [
+    "MAX_DEPTH",
+    "DecodeError",
+    "Parsed",
+    "duplicate",
+    "encode",
+    "encode_pretty",
+    "parse",
+    "summary",
+    "unrecognized",
+]
 
 #: Deepest nesting read; the reference stops at 10,000, which no C stack here should have to bear.
 MAX_DEPTH: Final = 1000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,6 @@ from fastapi_core.http.exchange import Response
 from fastapi_core.request.routing import ANY, Route
 
 if TYPE_CHECKING:
-    from fastapi_core.discovery.documents import DiscoveryDocuments
     from fastapi_core.request.context import RequestContext
 
 
@@ -32,11 +31,12 @@ def _machine() -> str:
 
 @dataclass(frozen=True, slots=True)
 class VersionInfo:
-    """What `/version` says. Clients parse `git_version` as a semantic version and compare major and minor."""
+    """What `/version` says. Clients read `gitVersion` as a semantic version and compare major and minor."""
 
     major: str = "1"
     minor: str = "36"
-    git_version: str = "v1.36.2+fastapi-core"
+    patch: str = "2"
+    product_version: str = ""
     git_commit: str = ""
     git_tree_state: str = ""
     build_date: str = ""
@@ -46,6 +46,7 @@ class VersionInfo:
 
     def tree(self) -> dict[str, str]:
         """The document, in the reference's field order; the oldest version to be compatible with is the one before."""
+        build = f"fastapi-core.{self.product_version}" if self.product_version else "fastapi-core"
         return {
             "major": self.major,
             "minor": self.minor,
@@ -53,7 +54,7 @@ class VersionInfo:
             "emulationMinor": self.minor,
             "minCompatibilityMajor": self.major,
             "minCompatibilityMinor": str(int(self.minor) - 1),
-            "gitVersion": self.git_version,
+            "gitVersion": f"v{self.major}.{self.minor}.{self.patch}+{build}",
             "gitCommit": self.git_commit,
             "gitTreeState": self.git_tree_state,
             "buildDate": self.build_date,
@@ -75,19 +76,36 @@ def version_routes(version: VersionInfo) -> list[Route]:
     return [("/version{/}", {"GET": endpoint})]
 
 
-def discovery_paths(documents: DiscoveryDocuments) -> set[str]:
-    """Paths of discovery documents that the root index lists."""
-    paths = {"/apis", "/apis/"}
-    for group, versions in documents.versions.items():
-        root = f"/apis/{group}" if group else "/api"
-        paths |= {root, *(f"{root}/{version}" for version in versions)}
-    return paths
+def listed_paths(routes: Iterable[Route]) -> list[str]:
+    """What the root index tells of a server's routes, sorted.
+
+    Of the API only the discovery documents are listed, of a family of paths (`{path...}`) the folder, and no path for
+    its trailing slash alone: except `/apis/`, which the reference lists too.
+    """
+    found = set()
+    for pattern, _ in routes:
+        path = pattern.removesuffix("{/}")
+        if path.endswith("...}"):
+            path = path[: path.rindex("{")]
+        elif path.endswith("/") and path != "/apis/":
+            continue
+        depth = path.count("/")
+        resource = depth > 2 if path.startswith("/api/") else depth > 3 and path.startswith("/apis/")
+        if "{" not in path and not resource:
+            found.add(path)
+    return sorted(found)
 
 
-def index_routes(paths: Callable[[], Iterable[str]]) -> list[Route]:
-    """`/` and `/index.html`: what `paths` returns at that time, sorted."""
+def index_routes(routes: Iterable[Route], product_version: str = "") -> list[Route]:
+    """`/`, `/index.html` and `/version` for a server with these other routes.
+
+    `product_version` goes into the build part of the version the clients see (`v1.36.2+NAME`).
+    """
+    version = VersionInfo(product_version=product_version)
+    own = version_routes(version)
+    tree = {"paths": listed_paths([*routes, *own])}
 
     def endpoint(ctx: RequestContext) -> Response:
-        return _raw_json({"paths": sorted(set(paths()))})
+        return _raw_json(tree)
 
-    return [("/", {ANY: endpoint}), ("/index.html", {ANY: endpoint})]
+    return [("/", {ANY: endpoint}), ("/index.html", {ANY: endpoint}), *own]

@@ -15,7 +15,7 @@ _SECONDS = (
 _SLI_SECONDS = _SECONDS[2:]
 _RESPONSE_BYTES = tuple(1000 * 10**n for n in range(7))
 _EVENT_BYTES = tuple(1024 * 2**n for n in range(8))
-_BATCH = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+_BATCH = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _REQUEST = ("verb", "group", "version", "resource", "subresource", "scope", "component")
 
 

@@ -13,7 +13,7 @@ from hashlib import sha512
 import orjson
 
 from fastapi_core import __version__
-from fastapi_core.openapi import operations, v2, v3
+from fastapi_core.openapi import operations, protobuf_v2, protobuf_v3, v2, v3
 from fastapi_core.registry.definition import ResourceDefinition
 from fastapi_core.schema import tables
 
@@ -25,27 +25,43 @@ _OTHER_SCHEMES = frozenset({"apidiscovery.k8s.io", "audit.k8s.io"})
 """Groups whose types the reference keeps apart from the others."""
 
 
+JSON = "json"
+PROTOBUF = "protobuf"
+
+
 class Document:
-    """One document; `body` makes it when first asked for and keeps it."""
+    """One document in each form it has been asked for."""
 
-    __slots__ = ("_body", "_make", "hash", "name")
+    __slots__ = ("_bodies", "_make", "_to_protobuf", "hash", "name")
 
-    def __init__(self, name: str, hash: str, make: Callable[[], v3.Document]) -> None:
+    def __init__(
+        self,
+        name: str,
+        hash: str,
+        make: Callable[[], v3.Document],
+        to_protobuf: Callable[[v3.Document], bytes] = protobuf_v3.encode,
+    ) -> None:
         self.name = name
         self.hash = hash
         self._make = make
-        self._body: bytes | None = None
+        self._to_protobuf = to_protobuf
+        self._bodies: dict[str, bytes] = {}
 
-    @property
-    def ready(self) -> bool:
+    def ready(self, form: str = JSON) -> bool:
         """True once `body` costs nothing."""
-        return self._body is not None
+        return form in self._bodies
 
-    def body(self) -> bytes:
-        """The document as JSON; takes some ten milliseconds the first time (any thread may call it)."""
-        if self._body is None:
-            self._body = orjson.dumps(self._make())
-        return self._body
+    def body(self, form: str = JSON) -> bytes:
+        """The document as JSON or PROTOBUF; takes some ten milliseconds the first time (any thread may call it)."""
+        body = self._bodies.get(form)
+        if body is None:
+            document = self._make()
+            body = self._bodies[form] = orjson.dumps(document) if form == JSON else self._to_protobuf(document)
+        return body
+
+    def take_over(self, other: Document) -> None:
+        """Keep what another document of the same hash has made."""
+        self._bodies.update(other._bodies)
 
 
 class OpenAPIDocuments:
@@ -66,7 +82,9 @@ class OpenAPIDocuments:
         found += [_group(group) for group in dict.fromkeys(group for group, _ in groups) if group]
         found += [_group_version(*key, members) for key, members in groups.items()]
         self.documents: Mapping[str, Document] = {document.name: document for document in found}
-        self.v2 = Document("v2", _hash("v2", *(document.hash for document in found)), lambda: _whole(groups))
+        self.v2 = Document(
+            "v2", _hash("v2", *(document.hash for document in found)), lambda: _whole(groups), protobuf_v2.encode
+        )
         if previous is not None:
             self._take_over(previous)
         paths = {
@@ -80,9 +98,9 @@ class OpenAPIDocuments:
         for name, document in self.documents.items():
             old = previous.documents.get(name)
             if old is not None and old.hash == document.hash:
-                document._body = old._body
+                document.take_over(old)
         if previous.v2.hash == self.v2.hash:
-            self.v2._body = previous.v2._body
+            self.v2.take_over(previous.v2)
 
 
 def _hash(*parts: str) -> str:

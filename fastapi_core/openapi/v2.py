@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from functools import cache
 from typing import Any
 
 import orjson
@@ -79,6 +80,7 @@ def _name(parameter: dict[str, Any]) -> str:
     return name
 
 
+@cache
 def _parameter(parameter: Parameter) -> dict[str, Any]:
     out: dict[str, Any] = {"uniqueItems": True, "type": parameter.type, "name": parameter.name, "in": parameter.place}
     if parameter.place == "path":
@@ -91,6 +93,7 @@ class _Shared:
 
     def __init__(self) -> None:
         self.found: dict[str, dict[str, Any]] = {}
+        self._references: dict[bytes, dict[str, Any]] = {}
 
     def place(self, parameter: dict[str, Any]) -> dict[str, Any]:
         """What to write where the parameter is used."""
@@ -98,10 +101,13 @@ class _Shared:
             return parameter
         if parameter["in"] == "body" and ".apimachinery." not in parameter["schema"]["$ref"]:
             return parameter
-        digest = base64.urlsafe_b64encode(_fnv(orjson.dumps(parameter))[:6]).decode()
-        name = f"{parameter['name']}-{digest}"
-        self.found[name] = parameter
-        return {"$ref": f"#/parameters/{name}"}
+        text = orjson.dumps(parameter)
+        reference = self._references.get(text)
+        if reference is None:
+            name = f"{parameter['name']}-{base64.urlsafe_b64encode(_fnv(text)[:6]).decode()}"
+            self.found[name] = parameter
+            reference = self._references[text] = {"$ref": f"#/parameters/{name}"}
+        return reference
 
 
 def _fnv(data: bytes) -> bytes:

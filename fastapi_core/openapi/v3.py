@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from fastapi_core.openapi.layout import PHRASES, by_path
@@ -64,6 +65,7 @@ def _operation(operation: Operation, own: list[Parameter], writer: SchemaWriter)
     return out
 
 
+@cache
 def _parameter(parameter: Parameter) -> dict[str, Any]:
     out: dict[str, Any] = {"name": parameter.name, "in": parameter.place}
     if parameter.place == "path":

@@ -42,19 +42,26 @@ def text(value: Any, zero: str = "") -> str:
     return str(value)
 
 
+def member(tree: Any, path: tuple[str, ...]) -> Any:
+    """The value at a path, None when a step is missing; steps into lists are positions."""
+    for step in path:
+        if isinstance(tree, dict):
+            tree = tree.get(step)
+        elif isinstance(tree, list) and step.isdigit() and int(step) < len(tree):
+            tree = tree[int(step)]
+        else:
+            return None
+    return tree
+
+
 def values(definition: ResourceDefinition, tree: Tree) -> dict[str, str]:
     """Field -> text of every selectable field of an object in its storage version."""
     out = {}
     for field, path in definition.selectable_fields.items():
         key = (definition.plural, field)
-        value: Any = tree
-        for step in path:
-            value = value.get(step) if isinstance(value, dict) else None
-        out[field] = "" if key in _BLANK else text(value, "" if definition.custom else _ZERO.get(key, ""))
-    if definition.plural == "pods":
-        addresses = (tree.get("status") or {}).get("podIPs") or ()
-        out["status.podIP"] = (addresses[0].get("ip") or "") if addresses else ""
-    elif definition.plural == "events" and "source" in out and not out["source"]:
+        zero = "" if definition.custom else _ZERO.get(key, "")
+        out[field] = "" if key in _BLANK else text(member(tree, path), zero)
+    if definition.plural == "events" and "source" in out and not out["source"]:
         out["source"] = out["reportingComponent"]
     return out
 

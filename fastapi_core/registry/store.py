@@ -24,7 +24,7 @@ from fastapi_core.storage.interface import Code, Storage, StorageError
 
 if TYPE_CHECKING:
     from fastapi_core._ext.selector import Matcher
-    from fastapi_core.storage.cacher.cacher import Listing, ResourceCache
+    from fastapi_core.storage.cacher.resource import Listing, ResourceCache
 
 CONFLICT_TEXT = "the object has been modified; please apply your changes to the latest version and try again"
 TOO_OLD = "The resourceVersion for the provided list is too old."
@@ -216,8 +216,17 @@ def encode_stored(definition: ResourceDefinition, tree: Tree) -> bytes:
     if "resourceVersion" in metadata:
         tree = {**tree, "metadata": {k: v for k, v in metadata.items() if k != "resourceVersion"}}
     if definition.custom:
-        return json_codec.encode(tree, sort_keys=True)
+        return json_codec.encode(sorted_tree(tree))
     return json_codec.encode(normalize(definition.type, tree).tree)
+
+
+def sorted_tree(value: Any) -> Any:
+    """A tree with all members in alphabetical order, as custom resources are printed."""
+    if isinstance(value, dict):
+        return {key: sorted_tree(value[key]) for key in sorted(value)}
+    if isinstance(value, list):
+        return [sorted_tree(item) for item in value]
+    return value
 
 
 async def retrying(

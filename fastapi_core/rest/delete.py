@@ -8,13 +8,13 @@ from typing import Any
 from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.admission.chain import Attributes
-from fastapi_core.codec import json as json_codec
+from fastapi_core.codec import decode
 from fastapi_core.http.exchange import Response
 from fastapi_core.registry import lifecycle
 from fastapi_core.registry.store import Page, retrying
 from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest import render
-from fastapi_core.rest.body import parse_body
+from fastapi_core.rest.body import body_form
 from fastapi_core.rest.list import read_page
 from fastapi_core.rest.options import DeleteOptions, checked_delete, delete_options_from_query, list_options
 from fastapi_core.rest.scope import Scope
@@ -31,8 +31,8 @@ def read_options(ctx: RequestContext) -> DeleteOptions:
     if not ctx.request.body:
         return delete_options_from_query(ctx.request.query)
     try:
-        tree, _ = parse_body(ctx)
-    except json_codec.DecodeError as error:
+        tree = decode.parse(ctx.request.body, body_form(ctx)).tree
+    except decode.DecodeError as error:
         raise errors.bad_request(str(error)) from error
     if tree is None:
         tree = {}

@@ -7,18 +7,19 @@ from functools import partial
 
 from fastapi_core import errors
 from fastapi_core.codec import json as json_codec
+from fastapi_core.codec.decode import unknown
 from fastapi_core.errors import FieldError
 from fastapi_core.http.exchange import Response
 from fastapi_core.patch import jsonpatch, merge, strategic
 from fastapi_core.registry.definition import Tree
 from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest import render
-from fastapi_core.rest.body import parse_bytes
 from fastapi_core.rest.defaulting import apply_defaults
 from fastapi_core.rest.options import WriteOptions, write_options
 from fastapi_core.rest.scope import Scope
 from fastapi_core.rest.update import write
 from fastapi_core.schema import normalize
+from fastapi_core.schema.errors import TypeMismatch
 from fastapi_core.schema.types import Type
 
 JSON_PATCH = "application/json-patch+json"
@@ -53,14 +54,14 @@ def patch_engine(ctx: RequestContext, type: Type, *, custom: bool) -> tuple[Engi
     if form not in accepted:
         raise errors.unsupported_media_type(accepted)
     try:
-        document, duplicates = parse_bytes(ctx.request.body, "json")
+        parsed = json_codec.parse(ctx.request.body)
     except json_codec.DecodeError as error:
         raise errors.bad_request(str(error)) from error
     if form == JSON_PATCH:
-        return partial(jsonpatch.apply_json_patch, body=document), [f"json patch {text}" for text in duplicates]
+        return partial(jsonpatch.apply_json_patch, body=parsed.tree), [f"json patch {c}" for c in parsed.complaints]
     if form == MERGE_PATCH:
-        return partial(merge.merge, patch=document), duplicates
-    return partial(strategic.strategic, patch=document, type=type), duplicates
+        return partial(merge.merge, patch=parsed.tree), parsed.complaints
+    return partial(strategic.strategic, patch=parsed.tree, type=type), parsed.complaints
 
 
 async def _patch(
@@ -99,9 +100,9 @@ def _conform(scope: Scope, patched: Tree, reported: list[str]) -> Tree:
         )
     try:
         result = normalize.normalize(definition.type, patched)
-    except normalize.TypeMismatch as error:
+    except TypeMismatch as error:
         raise _undecodable(str(error)) from error
-    reported += [f'unknown field "{path}"' for path in sorted(result.unknown)]
+    reported += [unknown(path) for path in sorted(result.unknown)]
     tree: Tree = result.tree
     tree["kind"], tree["apiVersion"] = definition.kind, definition.group_version
     tree["metadata"] = dict(tree.get("metadata") or {})

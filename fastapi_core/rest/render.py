@@ -8,10 +8,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject, list_document
 from fastapi_core.codec import json as json_codec
-from fastapi_core.codec.negotiate import MediaType, NotAcceptable, negotiate
+from fastapi_core.codec.negotiate import MediaType, acceptable
 from fastapi_core.http.exchange import Header, Response
 from fastapi_core.registry.printers import partial_metadata
 from fastapi_core.registry.store import Page
@@ -33,10 +35,7 @@ def media_type(ctx: RequestContext) -> MediaType:
     accept = ctx.request.header(b"accept")
     if accept is None:
         return PLAIN
-    try:
-        return negotiate(accept.decode("latin-1"))
-    except NotAcceptable as error:
-        raise errors.not_acceptable(ACCEPTED) from error
+    return acceptable(accept.decode("latin-1"))
 
 
 def wants_pretty(ctx: RequestContext, media: MediaType) -> bool:
@@ -54,9 +53,9 @@ def document(ctx: RequestContext, media: MediaType, body: bytes, *, status: int 
     if media.format == "yaml":
         from fastapi_core.codec import yaml as yaml_codec
 
-        return Response(status, [YAML_TYPE], yaml_codec.dump(json_codec.loads(body)), compress=True)
+        return Response(status, [YAML_TYPE], yaml_codec.dump(orjson.loads(body)), compress=True)
     if wants_pretty(ctx, media):
-        return Response(status, [JSON_TYPE], json_codec.encode_pretty(json_codec.loads(body)), compress=True)
+        return Response(status, [JSON_TYPE], json_codec.encode_pretty(orjson.loads(body)), compress=True)
     return Response(status, [JSON_TYPE], body, compress=True)
 
 
@@ -66,7 +65,7 @@ def check_form(media: MediaType, *, collection: bool) -> None:
     if not kind:
         return
     forms = ("Table", "PartialObjectMetadataList" if collection else "PartialObjectMetadata")
-    if kind not in forms or media.group != "meta.k8s.io" or media.version not in META_VERSIONS:
+    if kind not in forms or media.as_group != "meta.k8s.io" or media.as_version not in META_VERSIONS:
         raise errors.not_acceptable(ACCEPTED)
 
 
@@ -86,7 +85,7 @@ def transformed(
     if media.as_kind == "Table":
         metadata = b'{"resourceVersion":"%d"}' % obj.revision if obj.revision else b"{}"
         return table(ctx, scope, media, [obj], metadata, columns=columns)
-    return partial_metadata(obj, media.version) + b"\n"
+    return partial_metadata(obj, media.as_version) + b"\n"
 
 
 def include_object(ctx: RequestContext) -> str:
@@ -111,8 +110,8 @@ def table(
     """A Table of stored objects: cells are read in the storage version, whole objects shown in the one asked for."""
     include = include_object(ctx)
     shown = scope.views(objects) if include == "Object" else objects
-    rows = scope.printer.render_rows(shown, time.time(), include, media.version)
-    return scope.printer.table(metadata, rows, columns=columns, version=media.version) + b"\n"
+    rows = scope.printer.render_rows(shown, time.time(), include, media.as_version)
+    return scope.printer.table(metadata, rows, columns=columns, version=media.as_version) + b"\n"
 
 
 def page(ctx: RequestContext, scope: Scope, media: MediaType, listing: Page, *, selected: bool) -> Response:
@@ -130,10 +129,10 @@ def page(ctx: RequestContext, scope: Scope, media: MediaType, listing: Page, *, 
     if media.as_kind == "Table":
         metadata = b'{"resourceVersion":"%b"%b}' % (version, more)
         return document(ctx, media, table(ctx, scope, media, objects, metadata))
-    items = b"[" + b",".join(partial_metadata(o, media.version) for o in objects) + b"]" if objects else b"null"
+    items = b"[" + b",".join(partial_metadata(o, media.as_version) for o in objects) + b"]" if objects else b"null"
     body = (
         b'{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/'
-        + media.version.encode()
+        + media.as_version.encode()
         + b'","metadata":{"resourceVersion":"'
         + version
         + b'"'

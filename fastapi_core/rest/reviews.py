@@ -114,5 +114,18 @@ def _attributes(spec: Tree, user: User) -> Attributes:
     if resource is None:
         path = spec["nonResourceAttributes"]
         return Attributes(user, path.get("verb", ""), "", "", "", "", "", "", path.get("path", ""), False, "", "")
-    names = ("verb", "group", "version", "namespace", "resource", "subresource", "name")
-    return Attributes(user, *(resource.get(name, "") for name in names), "", True, "", "")
+    asked = resource.get
+    return Attributes(
+        user,
+        asked("verb", ""),
+        asked("group", ""),
+        asked("version", ""),
+        asked("namespace", ""),
+        asked("resource", ""),
+        asked("subresource", ""),
+        asked("name", ""),
+        "",
+        True,
+        "",
+        "",
+    )

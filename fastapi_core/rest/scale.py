@@ -19,6 +19,7 @@ from fastapi_core.rest.patch import patch_engine
 from fastapi_core.rest.scope import Scope
 from fastapi_core.rest.update import write
 from fastapi_core.schema import normalize
+from fastapi_core.schema.errors import TypeMismatch
 from fastapi_core.schema.tables import type_of
 
 KIND, GROUP_VERSION = "Scale", "autoscaling/v1"
@@ -105,7 +106,7 @@ def patcher(scope: Scope) -> Endpoint:
         def change(parent: Tree) -> Tree:
             try:
                 patched = normalize.normalize(expected().type, engine(to_scale(parent))).tree
-            except normalize.TypeMismatch as error:
+            except TypeMismatch as error:
                 raise errors.invalid("", "", "", [FieldError("Invalid value", "patch", str(error), "")]) from error
             return dict(patched)
 

@@ -26,7 +26,8 @@ from fastapi_core.storage.interface import Code, StorageError
 if TYPE_CHECKING:
     from fastapi_core._ext.selector import Matcher
     from fastapi_core.rest.scope import Scope
-    from fastapi_core.storage.cacher.cacher import WatchEvent, Watcher
+    from fastapi_core.storage.cacher.changes import WatchEvent
+    from fastapi_core.storage.cacher.watchers import Watcher
 
 MAX_BUFFERED = 16 << 20
 BOOKMARK_PERIOD = 60.0
@@ -50,8 +51,8 @@ class WatchServer:
             raise errors.not_acceptable((*WATCH_ACCEPTED,))
         if media.as_kind and (
             media.as_kind not in ("Table", "PartialObjectMetadata")
-            or media.group != "meta.k8s.io"
-            or media.version not in render.META_VERSIONS
+            or media.as_group != "meta.k8s.io"
+            or media.as_version not in render.META_VERSIONS
         ):
             raise errors.not_acceptable((*WATCH_ACCEPTED,))
         matcher = scope.matcher(options)
@@ -137,7 +138,7 @@ class Watch:
         self._sent = 0
         self._table_started = False
         self._done = False
-        self._frame_key = (scope, media.as_kind, media.version, media.pretty)
+        self._frame_key = (scope, media.as_kind, media.as_version, media.pretty)
 
     def stream(self, initial: bool, revision: int) -> Answer:
         def start(writer: StreamWriter) -> None:
@@ -299,7 +300,7 @@ class Watch:
         if self.media.as_kind == "Table":
             return self._bookmark_table(metadata)
         if self.media.as_kind:
-            version = f"meta.k8s.io/{self.media.version}"
+            version = f"meta.k8s.io/{self.media.as_version}"
             return json_codec.encode({"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": metadata})
         tree = {"kind": definition.kind, "apiVersion": definition.group_version, "metadata": metadata}
         if not definition.custom:
@@ -312,7 +313,7 @@ class Watch:
         tree = {"kind": definition.kind, "apiVersion": definition.group_version, "metadata": metadata}
         if not definition.custom:
             tree = normalize.normalize(definition.type, tree).tree
-        version = f"meta.k8s.io/{self.media.version}"
+        version = f"meta.k8s.io/{self.media.as_version}"
         partial = json_codec.encode({"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": metadata})
         printer = self.scope.printer
         columns, self._table_started = not self._table_started, True
@@ -320,5 +321,5 @@ class Watch:
             b'{"resourceVersion":"%b"}' % metadata["resourceVersion"].encode(),
             printer.render_tree(tree, time.time(), partial),
             columns=columns,
-            version=self.media.version,
+            version=self.media.as_version,
         )

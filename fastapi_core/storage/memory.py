@@ -10,9 +10,9 @@ import asyncio
 import heapq
 from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from fastapi_core.storage.interface import Code, Event, KeyValue, Listener, Page, StorageError
+from fastapi_core.storage.interface import Code, Event, Events, KeyValue, Listener, Page, StorageError
 from fastapi_core.storage.keys import FIRST_REVISION, check_revision, check_write, prefix_end
 from fastapi_core.storage.listeners import Listeners
 
@@ -90,7 +90,7 @@ class MemoryStorage:
         items = [current[key] for key in keys[low:stop]]
         return Page(items, revision or self._revision, max(0, high - max(low, stop)))
 
-    async def history(self, prefix: str, *, after: int, until: int) -> list[Event]:
+    async def history(self, prefix: str, *, after: int, until: int) -> Events:
         self._serving()
         if after < self._compacted:
             raise StorageError(Code.COMPACTED, revision=self._compacted)
@@ -146,7 +146,7 @@ class MemoryStorage:
             self._arm()
         self._listeners.deliver([event])
 
-    def _state(self, revision: int) -> tuple[dict[str, KeyValue], list[str]]:
+    def _state(self, revision: int) -> tuple[dict[str, KeyValue], Sequence[str]]:
         """Objects and sorted keys as of `revision`: the present with the newer events undone."""
         if revision == self._revision:
             return self._current, self._keys

@@ -1,11 +1,11 @@
-"""Strategies of the built-in kinds: the shared rules of `common`, and per kind what goes beyond them."""
+"""Strategies of the built-in kinds: the shared rules of `basics`, and per kind what goes beyond them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from fastapi_core.apis.strategies import config, kinds, pods
-from fastapi_core.apis.strategies.common import (
+from fastapi_core.apis.strategies.basics import (
     Prepare,
     Tree,
     Validate,

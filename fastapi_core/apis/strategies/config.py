@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from fastapi_core.apis.strategies.common import Tree
+from fastapi_core.apis.strategies.basics import Tree
 from fastapi_core.errors import FieldError
 from fastapi_core.meta import names
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastapi_core.apis.strategies.common import Tree, desired, keep
+from fastapi_core.apis.strategies.basics import Tree, desired, keep
 from fastapi_core.errors import FieldError
 from fastapi_core.meta import names, time
 from fastapi_core.registry.metadata import qualified_finalizer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
-from fastapi_core.apis.strategies.common import Tree
+from fastapi_core.apis.strategies.basics import Tree
 from fastapi_core.errors import FieldError
 from fastapi_core.meta import quantity, time
 

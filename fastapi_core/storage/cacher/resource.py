@@ -12,7 +12,7 @@ from fastapi_core._ext.selector import Matcher
 from fastapi_core.storage.cacher.changes import Change, WatchEvent
 from fastapi_core.storage.cacher.matching import Extract
 from fastapi_core.storage.cacher.store import ObjectStore
-from fastapi_core.storage.cacher.watchers import Deliver, Group, Watcher, WatcherIndex, report
+from fastapi_core.storage.cacher.watchers import Deliver, Group, GroupKey, Watcher, WatcherIndex, report
 from fastapi_core.storage.cacher.window import WINDOW_BYTES, WINDOW_COUNT, Window
 from fastapi_core.storage.interface import Code, Event, KeyValue, StorageError
 from fastapi_core.storage.keys import prefix_end
@@ -197,9 +197,7 @@ class ResourceCache:
         newest = self._cacher.revision
         key = (scope, name, matcher)
         if since < newest and since < self._window.low:
-            watcher = self._index.add(key, self.triggers, newest, deliver)
-            watcher.hold()
-            return self._catch_up(watcher, since, newest)
+            return self._catch_up(key, since, deliver)
         watcher = self._index.add(key, self.triggers, max(since, newest), deliver)
         if since < newest:
             try:
@@ -211,13 +209,16 @@ class ResourceCache:
                 raise
         return watcher
 
-    async def _catch_up(self, watcher: Watcher, since: int, until: int) -> Watcher:
-        """Backlog from the storage's history, then what was buffered meanwhile."""
+    async def _catch_up(self, key: GroupKey, since: int, deliver: Deliver) -> Watcher:
+        """Backlog from the storage's history, then what happened while it was read."""
+        until = self._cacher.revision
+        watcher = self._index.add(key, self.triggers, until, deliver)
+        watcher.hold()
         try:
-            history = await self._cacher.storage.history(self.prefix + watcher.group.scope, after=since, until=until)
+            history = await self._cacher.storage.history(self.prefix + key[0], after=since, until=until)
             events = self._seen(watcher.group, [self._recall(event) for event in history])
             if events and not watcher.stopped:
-                watcher.deliver(events)
+                deliver(events)
             watcher.release()
         except BaseException:
             watcher.stop()

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from fastapi_core.storage.interface import Code, Event, KeyValue, Page, StorageError
+from fastapi_core.storage.interface import Code, Event, Events, KeyValue, Page, StorageError
 from fastapi_core.storage.keys import check_revision, prefix_end
 from fastapi_core.storage.sqlite import schema
 
@@ -80,7 +80,7 @@ class Reader:
         items.sort(key=_key)
         return Page(items, at, remaining)
 
-    def history(self, prefix: str, after: int, until: int) -> list[Event]:
+    def history(self, prefix: str, after: int, until: int) -> Events:
         with self._snapshot() as connection:
             counts = schema.read_counts(connection)
             if after < counts.compacted:

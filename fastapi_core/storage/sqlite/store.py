@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from fastapi_core.storage.interface import Code, Event, KeyValue, Listener, Page, StorageError
+from fastapi_core.storage.interface import Code, Events, KeyValue, Listener, Page, StorageError
 from fastapi_core.storage.keys import check_write
 from fastapi_core.storage.listeners import Listeners
 from fastapi_core.storage.sqlite import backup
@@ -29,13 +29,10 @@ T = TypeVar("T")
 
 
 class SqliteStorage:
-    """A durable `Storage` in one directory, which no other process can open meanwhile.
+    """A durable `Storage` in one directory, which no other process can open meanwhile."""
 
-    `settings` overrides the whole configuration; otherwise `directory` with defaults.
-    """
-
-    def __init__(self, directory: Path, *, settings: Settings | None = None) -> None:
-        self._settings = settings or Settings(directory)
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
         self._listeners = Listeners()
         self._revision = 0
         self._compacted = 0
@@ -68,6 +65,11 @@ class SqliteStorage:
         await worker.stop()
 
     @property
+    def settings(self) -> Settings:
+        """What the store was made with."""
+        return self._settings
+
+    @property
     def revision(self) -> int:
         return self._revision
 
@@ -97,7 +99,7 @@ class SqliteStorage:
         await self._wait_seen(page.revision)
         return page
 
-    async def history(self, prefix: str, *, after: int, until: int) -> list[Event]:
+    async def history(self, prefix: str, *, after: int, until: int) -> Events:
         events = await self._read(lambda reader: reader.history(prefix, after, until))
         if events:
             await self._wait_seen(events[-1].revision)

@@ -4,8 +4,8 @@ It takes everything that has arrived, commits it as one group, hands the outcome
 then looks for more: what arrives during a commit is the next group. Upkeep (keys past their time to live, compaction,
 the write-ahead log) is done between groups, in steps that leave most of the time to writes.
 
-Nothing here raises to the top: a failed group answers its writers with UNAVAILABLE, is remembered for health checks, and
-the next group is tried again.
+Nothing here raises to the top: a failed group answers its writers with UNAVAILABLE, is remembered for health checks,
+and the next group is tried again.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from fastapi_core._ext.reqinfo import parse
 from fastapi_core._ext.router import Router
 from fastapi_core.discovery.documents import DiscoveryDocuments
 from fastapi_core.discovery.endpoints import DiscoveryEndpoints
-from fastapi_core.discovery.index import VersionInfo, index_routes, version_routes
+from fastapi_core.discovery.index import index_routes, listed_paths
 from fastapi_core.errors import APIError
 from fastapi_core.http.exchange import Response
 from fastapi_core.registry.definition import ResourceDefinition
@@ -64,9 +64,8 @@ DOCUMENTS = DiscoveryDocuments(
 def ask(method: str, target: str, endpoints: DiscoveryEndpoints | None = None, **headers: str) -> Any:
     path, _, query = target.partition("?")
     endpoints = endpoints or DiscoveryEndpoints(DOCUMENTS, dump)
-    router: Router[Any] = Router([
-        *endpoints.routes(), *version_routes(VersionInfo()), *index_routes(lambda: ["/b", "/a", "/b"])
-    ])  # fmt: skip
+    routes = endpoints.routes()
+    router: Router[Any] = Router([*routes, *index_routes(routes, "0.1.0")])
     match = router.lookup(path)
     if match is None:
         return None
@@ -192,9 +191,29 @@ def test_new_documents_are_served_at_once_and_removed_groups_are_gone() -> None:
 def test_index_is_sorted_indented_json() -> None:
     for path in ("/", "/index.html"):
         answer = ask("GET", path, accept="text/html")
-        assert answer.body == b'{\n  "paths": [\n    "/a",\n    "/b"\n  ]\n}'
+        assert answer.body.startswith(b'{\n  "paths": [\n    "/api",\n    "/api/v1",\n    "/apis",\n    "/apis/",\n')
+        assert json.loads(answer.body)["paths"][-1] == "/version"
         assert header(answer, b"content-type") == b"application/json"
     assert ask("GET", "//") is None
+
+
+def test_the_index_lists_documents_and_folders_only() -> None:
+    patterns = [
+        "/api/v1/pods{/}",
+        "/apis/apps/v1/deployments{/}",
+        "/apis/apps/v1{/}",
+        "/api{/}",
+        "/apis/apps/",
+        "/apis/",
+        "/openapi/v3",
+        "/openapi/v3/{path...}",
+        "/apis/{group}",
+        "/healthz/a/b/c",
+        "/",
+        "/openid/v1/jwks{/}",
+    ]
+    want = ["/api", "/apis/", "/apis/apps/v1", "/healthz/a/b/c", "/openapi/v3", "/openapi/v3/", "/openid/v1/jwks"]
+    assert listed_paths([(pattern, {}) for pattern in patterns]) == want
 
 
 def test_version_document() -> None:
@@ -205,5 +224,6 @@ def test_version_document() -> None:
         "gitTreeState buildDate goVersion compiler platform"
     )
     assert (tree["major"], tree["minor"], tree["minCompatibilityMinor"]) == ("1", "36", "35")
+    assert tree["gitVersion"] == "v1.36.2+fastapi-core.0.1.0"
     assert answer.body.startswith(b'{\n  "major": "1",\n')
     assert header(answer, b"content-type") == b"application/json"

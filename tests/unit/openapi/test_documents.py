@@ -132,7 +132,7 @@ def test_v2_has_no_defaults_and_no_alternatives() -> None:
 def test_hashes_are_stable_and_need_no_document() -> None:
     again = OpenAPIDocuments(builtin())
     assert again.index == DOCUMENTS.index
-    assert not any(document.ready for document in again.documents.values())
+    assert not any(document.ready() for document in again.documents.values())
     for document in (again.v2, *again.documents.values()):
         assert re.fullmatch("[0-9A-F]{128}", document.hash)
 
@@ -147,6 +147,6 @@ def test_a_changed_definition_changes_its_own_documents_only() -> None:
     differing = [key for key, document in changed.documents.items() if document.hash != DOCUMENTS.documents[key].hash]
     assert differing == [name]
     assert changed.v2.hash != DOCUMENTS.v2.hash
-    assert changed.documents["apis/batch/v1"].ready
+    assert changed.documents["apis/batch/v1"].ready()
     paths = json.loads(changed.documents[name].body())["paths"]
     assert list(paths["/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}"]) == ["get", "parameters"]

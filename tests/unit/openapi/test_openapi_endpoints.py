@@ -118,7 +118,7 @@ async def test_revalidation_builds_nothing(endpoints: OpenAPIEndpoints) -> None:
     documents = endpoints.documents
     assert (await ask(endpoints, LEASE_PATH, if_none_match="*")).status == 304
     assert (await ask(endpoints, f"{LEASE_PATH}?hash=1")).status == 301
-    assert not any(document.ready for document in documents.documents.values())
+    assert not any(document.ready() for document in documents.documents.values())
 
 
 async def test_unknown_documents_and_types(endpoints: OpenAPIEndpoints) -> None:
@@ -130,6 +130,23 @@ async def test_unknown_documents_and_types(endpoints: OpenAPIEndpoints) -> None:
             answer = await ask(endpoints, url, accept=accept)
             assert (answer.status, answer.body) == (406, b"")
             assert header(answer, "Content-Type") is None
+
+
+@pytest.mark.parametrize("spelling", ["spec.{}.v1.0", "spec.{}@v1.0"])
+@pytest.mark.parametrize(("url", "version"), [(LEASE_PATH, "v3"), ("/openapi/v2", "v2")])
+async def test_protobuf_under_either_spelling(
+    endpoints: OpenAPIEndpoints, url: str, version: str, spelling: str
+) -> None:
+    accept = f"application/json;q=0.4, application/com.github.proto-openapi.{spelling.format(version)}+protobuf"
+    answer = await ask(endpoints, url, accept=accept)
+    assert header(answer, "Content-Type") == f"application/com.github.proto-openapi.spec.{version}.v1.0+protobuf"
+    assert isinstance(answer.body, bytes)
+    assert answer.body[:1] == b"\x0a"
+    moved = await ask(endpoints, f"{LEASE_PATH}?hash=1", accept=accept.replace("v2", "v3"))
+    assert (moved.status, header(moved, "Content-Type")) == (301, None)
+    wrong = "v2" if version == "v3" else "v3"
+    other = await ask(endpoints, url, accept=f"application/com.github.proto-openapi.spec.{wrong}@v1.0+protobuf")
+    assert other.status == 406
 
 
 async def test_head_has_the_headers_of_get(endpoints: OpenAPIEndpoints) -> None:

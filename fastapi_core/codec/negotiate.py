@@ -1,0 +1,178 @@
+"""Which form an answer takes: the Accept header against what an endpoint offers. And which form a body has.
+
+Clauses are tried by weight; a clause whose type is not offered, or whose parameters ask for a transformation the
+endpoint does not know, is passed over. Weight zero still counts, and a weight that is no number is zero.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final, Literal, NamedTuple
+
+from fastapi_core.errors import APIError, not_acceptable
+
+Format = Literal["json", "yaml"]
+
+JSON: Final = "application/json"
+YAML: Final = "application/yaml"
+PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+
+#: What the reference lists in a 406 of most endpoints.
+RESOURCE_TYPES: Final = (JSON, YAML, PROTOBUF)
+#: The same for a 415.
+BODY_TYPES: Final = (JSON, YAML, PROTOBUF)
+
+_FORMATS: Final[dict[tuple[str, str], Format]] = {("application", "json"): "json", ("application", "yaml"): "yaml"}
+_LONGEST_KEPT: Final = 512
+
+
+class MediaType(NamedTuple):
+    """The chosen form. `as_kind` in `as_group`/`as_version` is the transformation asked for, all empty for none;
+    `stream` is `watch` when the clause said so; `profile` is passed through (`nopeer` of discovery)."""
+
+    format: Format = "json"
+    pretty: bool = False
+    as_kind: str = ""
+    as_group: str = ""
+    as_version: str = ""
+    stream: str = ""
+    profile: str = ""
+
+    @property
+    def content_type(self) -> str:
+        """The Content-Type of an answer in this form (watch frames have the same as single objects)."""
+        return JSON if self.format == "json" else YAML
+
+
+#: A set of transformations: (group, version, kind) triples.
+Transforms = frozenset[tuple[str, str, str]]
+
+NO_TRANSFORMS: Final[Transforms] = frozenset()
+#: Of every resource.
+RESOURCE_TRANSFORMS: Final[Transforms] = frozenset(
+    ("meta.k8s.io", version, kind)
+    for version in ("v1", "v1beta1")
+    for kind in ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
+)
+#: Of /api and /apis.
+DISCOVERY_TRANSFORMS: Final[Transforms] = frozenset({("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList")})
+
+_PLAIN: Final = MediaType()
+
+
+def negotiate(accept: str, transforms: Transforms = RESOURCE_TRANSFORMS) -> MediaType | None:
+    """The form an Accept header asks for, None when it accepts nothing on offer. Empty means JSON."""
+    if not accept or accept == JSON or accept == "*/*":
+        return _PLAIN
+    if len(accept) > _LONGEST_KEPT:
+        return _choose(accept, transforms)
+    return _remembered(accept, transforms)
+
+
+def acceptable(
+    accept: str, transforms: Transforms = RESOURCE_TRANSFORMS, listed: tuple[str, ...] = RESOURCE_TYPES
+) -> MediaType:
+    """`negotiate`, or the 406 that lists what there is."""
+    chosen = negotiate(accept, transforms)
+    if chosen is None:
+        raise refusal(listed)
+    return chosen
+
+
+def refusal(listed: tuple[str, ...] = RESOURCE_TYPES) -> APIError:
+    return not_acceptable(listed)
+
+
+class _Clause(NamedTuple):
+    main: str
+    sub: str
+    weight: float
+    params: tuple[tuple[str, str], ...]
+
+
+def _clauses(accept: str) -> list[_Clause]:
+    """Clauses, best first: by weight, then wildcards last, otherwise in the order of the header."""
+    out = []
+    for part in accept.split(","):
+        media, *rest = part.split(";")
+        main, slash, sub = (piece.strip() for piece in media.partition("/"))
+        if not slash:
+            if main != "*":
+                continue
+            sub = "*"
+        if "/" in sub or not main or not sub:
+            continue
+        weight = 1.0
+        params: dict[str, str] = {}
+        for param in rest:
+            name, equals, value = (piece.strip() for piece in param.partition("="))
+            if not equals or "=" in value:
+                continue
+            if name == "q":
+                weight = _weight(value)
+            else:
+                params[name] = value
+        out.append(_Clause(main, sub, weight, tuple(params.items())))
+    return sorted(out, key=lambda clause: (-clause.weight, clause.main == "*", clause.sub == "*"))
+
+
+def _weight(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        return 0.0
+    return value if value == value else 0.0
+
+
+def _choose(accept: str, transforms: Transforms) -> MediaType | None:
+    for clause in _clauses(accept):
+        if clause.main == "*" and clause.sub == "*":
+            candidates: tuple[Format, ...] = ("json", "yaml")
+        else:
+            known = _FORMATS.get((clause.main, clause.sub))
+            candidates = (known,) if known else ()
+        for candidate in candidates:
+            chosen = _accept(candidate, clause.params, transforms)
+            if chosen is not None:
+                return chosen
+    return None
+
+
+@lru_cache(maxsize=1024)
+def _remembered(accept: str, transforms: Transforms) -> MediaType | None:
+    return _choose(accept, transforms)
+
+
+def _accept(form: Format, params: tuple[tuple[str, str], ...], transforms: Transforms) -> MediaType | None:
+    """The media type of one clause, None when a parameter asks for what is not there."""
+    wanted = dict(params)
+    target = (wanted.get("g", ""), wanted.get("v", ""), wanted.get("as", ""))
+    if wanted.keys() & {"as", "g", "v"} and target not in transforms:
+        return None
+    stream = wanted.get("stream", "")
+    if stream and (stream != "watch" or form != "json"):
+        return None
+    if wanted.get("sv"):  # a server version: no endpoint has any
+        return None
+    return MediaType(
+        format=form,
+        pretty=form == "json" and wanted.get("pretty") == "1",
+        as_kind=target[2],
+        as_group=target[0],
+        as_version=target[1],
+        stream=stream,
+        profile=wanted.get("profile", ""),
+    )
+
+
+@lru_cache(maxsize=256)
+def content_type(header: str) -> Format | None:
+    """Form of a request body by its Content-Type: missing means JSON, None is a 415."""
+    media, *params = header.split(";")
+    media = media.strip().lower()
+    if not media and not params:
+        return "json"
+    if any(param.strip() and "=" not in param for param in params):
+        return None
+    main, _, sub = media.partition("/")
+    return _FORMATS.get((main, sub))
