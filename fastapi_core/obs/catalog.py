@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from fastapi_core.obs.metrics import Registry
 
 _SECONDS = (
@@ -17,17 +15,6 @@ _RESPONSE_BYTES = tuple(1000 * 10**n for n in range(7))
 _EVENT_BYTES = tuple(1024 * 2**n for n in range(8))
 _BATCH = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _REQUEST = ("verb", "group", "version", "resource", "subresource", "scope", "component")
-
-
-class Watched(Protocol):
-    """A resource as watch metrics name it."""
-
-    @property
-    def group(self) -> str: ...
-    @property
-    def version(self) -> str: ...
-    @property
-    def plural(self) -> str: ...
 
 
 class Metrics:
@@ -78,8 +65,8 @@ class Metrics:
         self.authorization_attempts = counter("authorization_attempts_total", "Authorizations by result.", ("result",))
 
         watched = ("group", "version", "resource")
-        self.watch_events_total = counter("apiserver_watch_events_total", "Watch events sent.", watched)
-        self.watch_events_sizes = histogram(
+        self.watch_events = counter("apiserver_watch_events_total", "Watch events sent.", watched)
+        self.watch_event_sizes = histogram(
             "apiserver_watch_events_sizes", "Bytes of the watch events sent.", watched, buckets=_EVENT_BYTES
         )
         cached = ("group", "resource")
@@ -112,13 +99,6 @@ class Metrics:
             ),
             stability="BETA",
         )  # fmt: skip
-
-    def watch_events(self, resource: Watched, events: int, size: int) -> None:
-        """Count `events` sent to watchers of a resource, `size` bytes together."""
-        labels = (resource.group, resource.version, resource.plural)
-        self.watch_events_total.labels(*labels).inc(events)
-        if events:
-            self.watch_events_sizes.labels(*labels).observe(size / events, events)
 
     def slis(self) -> bytes:
         """The exposition of `/metrics/slis`: the health checks, and since when they count."""
