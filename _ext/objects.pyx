@@ -319,7 +319,10 @@ cdef class CachedObject:
             if p == NULL:
                 break
             if is_key(key, key_end, b"labels", 6):
-                labels = parse_labels(p, end)
+                try:
+                    labels = parse_labels(p, end)
+                except ValueError as error:
+                    raise ValueError(f"{self.key}: labels cannot be read") from error
                 break
             p = skip_value(p, end)
             if p == NULL or p >= end or p[0] != c',':
