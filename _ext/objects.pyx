@@ -334,6 +334,14 @@ cdef class CachedObject:
     def labels(self):
         return self.label_map()
 
+    def metadata(self):
+        cdef const char* start = PyBytes_AS_STRING(self.body)
+        cdef const char* end = start + PyBytes_GET_SIZE(self.body)
+        cdef const char* after = skip_value(start + self._meta, end)
+        if after == NULL:
+            raise ValueError(f"{self.key}: metadata is not closed")
+        return PyBytes_FromStringAndSize(start + self._meta, after - start - self._meta)
+
     def json(self):
         return self.head + self.body
 

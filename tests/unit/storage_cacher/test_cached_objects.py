@@ -119,6 +119,8 @@ def test_what_is_shared() -> None:
 def test_an_object_survives_misuse() -> None:
     empty = CachedObject.__new__(CachedObject)
     assert (empty.json(), empty.stored(), empty.labels()) == (b"", b"", {})
+    with pytest.raises(ValueError, match="not closed"):
+        empty.metadata()
     with pytest.raises(ValueError, match="without a value"):
         empty.at_revision(1)
     with pytest.raises(ValueError, match="never initialised"):
