@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fastapi_core.apis.strategies import config, kinds, pods
+from fastapi_core.apis.strategies import config, kinds, pods, services
 from fastapi_core.apis.strategies.basics import (
     Prepare,
     Tree,
@@ -61,7 +61,7 @@ _SPECIAL: dict[tuple[str, str], Special] = {
     ("", "PersistentVolume"): Special(prepare=kinds.prepare_volume, prepare_status=kinds.prepare_volume_status),
     ("", "PersistentVolumeClaim"): Special(prepare=kinds.prepare_claim),
     ("", "Pod"): Special(prepare=pods.prepare, prepare_status=pods.prepare_status, validate=pods.validate),
-    ("", "Service"): Special(warnings=kinds.service_warnings),
+    ("", "Service"): Special(prepare=services.prepare, validate=services.validate, warnings=services.warnings),
     ("apps", "DaemonSet"): Special(prepare=kinds.prepare_daemon_set, validate=_SELECTOR),
     ("apps", "Deployment"): Special(prepare_status=kinds.keep_labels, validate=_SELECTOR),
     ("apps", "ReplicaSet"): Special(validate=_SELECTOR),
