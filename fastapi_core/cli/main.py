@@ -69,8 +69,9 @@ def _run(completed: Completed) -> int:
     import uvloop
 
     from fastapi_core.cli.serve import serve
-    from fastapi_core.obs.logs import SINK
+    from fastapi_core.obs.logs import SINK, capture
 
+    capture()
     SINK.start()
     return uvloop.run(serve(completed))
 

@@ -101,6 +101,7 @@ class Metrics:
         )  # fmt: skip
 
     def slis(self) -> bytes:
-        """The exposition of `/metrics/slis`: the health checks only."""
-        lines = [*self.healthcheck.expose(), *self.healthchecks.expose()]
+        """The exposition of `/metrics/slis`: the health checks, and since when they count."""
+        start = self.registry.families.get("process_start_time_seconds")
+        lines = [*self.healthcheck.expose(), *self.healthchecks.expose(), *(start.expose() if start else ())]
         return ("\n".join(lines) + "\n").encode() if lines else b""

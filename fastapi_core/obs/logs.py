@@ -13,7 +13,10 @@ import threading
 import time
 import traceback
 from types import FrameType
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    import logging
 
 FORMATS = ("text", "json")
 #: Lines waiting for a stalled writer beyond this number are dropped and counted.
@@ -113,16 +116,44 @@ class Logger:
     def _log(
         self, letter: str, message: str, pairs: dict[str, Any], level: int = 0, trace: BaseException | None = None
     ) -> None:
-        caller = _caller(sys._getframe(2))
-        stack = "".join(traceback.format_exception(trace)) if trace is not None else ""
-        if SINK.format == "json":
-            SINK.write(_json_line(letter, caller, self.name, message, pairs, level, stack))
-        else:
-            SINK.write(_text_line(letter, caller, message, pairs, stack))
+        _write(letter, _caller(sys._getframe(2)), self.name, message, pairs, level, trace)
 
 
 def get(name: str) -> Logger:
     return Logger(name)
+
+
+def capture() -> logging.Handler:
+    """Let what libraries say through `logging` (warnings and worse, our own also below) come out here too."""
+    import logging
+
+    class Bridge(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            letter = "I" if record.levelno < logging.WARNING else "W" if record.levelno < logging.ERROR else "E"
+            trace = record.exc_info[1] if record.exc_info else None
+            caller = f"{record.filename}:{record.lineno}"
+            _write(letter, caller, record.name, record.getMessage(), {"logger": record.name}, 0, trace)
+
+    handler = Bridge()
+    logging.getLogger().addHandler(handler)
+    logging.getLogger("fastapi_core").setLevel(logging.INFO)
+    return handler
+
+
+def _write(
+    letter: str,
+    caller: str,
+    name: str,
+    message: str,
+    pairs: dict[str, Any],
+    level: int,
+    trace: BaseException | None,
+) -> None:
+    stack = "".join(traceback.format_exception(trace)) if trace is not None else ""
+    if SINK.format == "json":
+        SINK.write(_json_line(letter, caller, name, message, pairs, level, stack))
+    else:
+        SINK.write(_text_line(letter, caller, message, pairs, stack))
 
 
 def _caller(frame: FrameType) -> str:

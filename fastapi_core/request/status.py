@@ -57,18 +57,15 @@ def encode(tree: dict[str, Any], request: Request) -> tuple[bytes, bytes]:
     pretty = wants_pretty(request)
     accept = request.header(b"accept")
     if accept is not None and accept not in (b"*/*", JSON):
-        from fastapi_core.codec import yaml
-        from fastapi_core.codec.negotiate import NotAcceptable, negotiate
+        from fastapi_core.codec.negotiate import negotiate
 
-        try:
-            media = negotiate(accept.decode("latin-1"))
-        except NotAcceptable:
-            # The 406 itself, and every failure met before it, goes out as JSON.
-            media = None
-        if media is not None:
-            if media.format == "yaml":
-                return YAML, yaml.dump(tree)
-            pretty = pretty or media.pretty
+        # None: nothing we have is accepted. The 406 itself, and every failure met before it, goes out as JSON.
+        media = negotiate(accept.decode("latin-1"))
+        if media is not None and media.format == "yaml":
+            from fastapi_core.codec import yaml
+
+            return YAML, yaml.dump(tree)
+        pretty = pretty or (media is not None and media.pretty)
     return JSON, json.encode_pretty(tree) if pretty else json.encode(tree) + b"\n"
 
 

@@ -54,9 +54,12 @@ async def run_hooks(hooks: list[Hook]) -> None:
         hook.progress.done = True
 
     tasks = [asyncio.create_task(run(hook), name=f"poststarthook/{hook.name}") for hook in hooks]
+    if not tasks:
+        return
     try:
-        for task in tasks:
-            await task
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        for task in done:
+            task.result()
     finally:
         for task in tasks:
             task.cancel()
