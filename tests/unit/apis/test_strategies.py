@@ -151,6 +151,60 @@ def test_selectors_are_immutable() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("kind", "old", "new", "expected"),
+    [
+        (
+            "RoleBinding",
+            {"roleRef": {"apiGroup": "g", "kind": "Role", "name": "a"}},
+            {"roleRef": {"apiGroup": "g", "kind": "Role", "name": "b"}},
+            ['roleRef: Invalid value: {"APIGroup":"g","Kind":"Role","Name":"b"}: cannot change roleRef'],
+        ),
+        (
+            "StorageClass",
+            {"provisioner": "a", "parameters": {}},
+            {"provisioner": "b", "parameters": {"x": "y"}},
+            [
+                'parameters: Invalid value: {"x":"y"}: field is immutable',
+                'provisioner: Invalid value: "b": field is immutable',
+            ],
+        ),
+        ("PriorityClass", {"value": 1}, {"value": 2}, ["value: Forbidden: may not be changed in an update."]),
+        (
+            "Job",
+            {"spec": {"completions": 1}},
+            {"spec": {"completions": 3}},
+            ["spec.completions: Invalid value: 3: field is immutable"],
+        ),
+        (
+            "Job",
+            {"spec": {"completions": 1, "parallelism": 1, "completionMode": "Indexed"}},
+            {"spec": {"completions": 3, "parallelism": 3, "completionMode": "Indexed"}},
+            [],
+        ),
+        ("StatefulSet", {"spec": {"replicas": 1}}, {"spec": {"replicas": 2}}, []),
+        (
+            "PersistentVolumeClaim",
+            {"spec": {}},
+            {"spec": {"volumeName": "v", "resources": {"requests": {"a": "1"}}}},
+            [],
+        ),
+    ],
+)
+def test_frozen_members(kind: str, old: Tree, new: Tree, expected: list[str]) -> None:
+    assert problems(kind, {"metadata": {"name": "x"}, **new}, {"metadata": {"name": "x"}, **old}) == expected
+
+
+def test_frozen_specs_name_what_may_change() -> None:
+    old = {"metadata": {"name": "x"}, "spec": {"serviceName": "a"}}
+    assert problems("StatefulSet", {"spec": {"serviceName": "b"}}, old)[0].endswith(
+        "'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+    )
+    assert problems("PersistentVolumeClaim", {"spec": {"accessModes": ["x"]}}, old)[0].startswith(
+        "spec: Forbidden: spec is immutable after creation except resources.requests"
+    )
+
+
 def pod(*resources: Tree, **spec: Any) -> Tree:
     containers = [{"name": f"c{i}", "resources": r} for i, r in enumerate(resources or ({},))]
     return {"metadata": {"name": "x"}, "spec": {"containers": containers, **spec}}
