@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from fastapi_core.obs import logs
 from fastapi_core.server.lifecycle import HookError
+from fastapi_core.storage.interface import StorageError
 
 if TYPE_CHECKING:
     from fastapi_core.options.complete import Completed
@@ -31,7 +32,7 @@ async def serve(completed: Completed) -> int:
         server = await compose(completed)
         await server.start()
         _say_ready(completed, server.port)
-    except (OSError, HookError) as error:
+    except (OSError, HookError, StorageError) as error:
         print(f"fastapi-core: {_explain(error, completed)}", file=sys.stderr)
         return 1
     await stop.wait()
@@ -63,4 +64,6 @@ def _explain(error: Exception, completed: Completed) -> str:
         return f"--secure-port: {serving.secure_port} may not be used by this user, choose one above 1023"
     if isinstance(error, OSError) and error.errno == errno.EADDRNOTAVAIL:
         return f"--bind-address: {serving.bind_address} is no address of this machine, use 0.0.0.0 or 127.0.0.1"
+    if isinstance(error, StorageError):
+        return f"--data-dir: {error}"
     return str(error)
