@@ -43,7 +43,8 @@ cdef class RequestParser:
     cdef Py_ssize_t _line            # start of the line under scan, from _at
     cdef Py_ssize_t _seek            # where the search for its end goes on, from _at
     cdef Py_ssize_t _fields          # start of the field lines, from _at
-    cdef list _upgrades              # starts of Upgrade field lines, from _at, or None
+    cdef dict _upgrades              # Upgrade field lines: ordinal -> start from _at; or None
+    cdef Py_ssize_t _count           # field lines so far
     cdef Phase _phase
     cdef int _minor
     cdef str _method
@@ -53,7 +54,7 @@ cdef class RequestParser:
     cdef Request _request
     cdef bint _complete              # llhttp has seen the end of the message
     cdef bint _chunked
-    cdef bint _transfer_encoding
+    cdef int _codings                # Transfer-Encoding lines
     cdef int _hosts
     cdef int64_t _length
     cdef bytes _host
@@ -96,8 +97,9 @@ cdef class RequestParser:
         self._pieces = None
 
     cdef void _reset(self):
-        self._line = self._seek = self._fields = 0
+        self._line = self._seek = self._fields = self._count = 0
         self._upgrades = None
+        self._codings = 0
         self._phase = REQUEST_LINE
 
     cdef void _feed(self, bytes data):
@@ -185,6 +187,7 @@ cdef class RequestParser:
                 self._request_line(line, length)
                 self._phase = FIELDS
                 self._fields = self._seek
+                self._chunked = False
             elif length == 0:
                 return True
             else:
@@ -193,8 +196,12 @@ cdef class RequestParser:
                     raise RefusedError(400)
                 if name == 7 and _is(line, "upgrade", 7):
                     if self._upgrades is None:
-                        self._upgrades = []
-                    self._upgrades.append(self._line)
+                        self._upgrades = {}
+                    self._upgrades[self._count] = self._line
+                elif name == 17 and _is(line, "transfer-encoding", 17):
+                    self._codings += 1
+                    self._chunked = self._codings == 1 and line[18:length].strip(b" \t").lower() == b"chunked"
+                self._count += 1
             self._line = self._seek
 
     cdef int _request_line(self, const unsigned char* p, Py_ssize_t n) except -1:
@@ -251,7 +258,7 @@ cdef class RequestParser:
         if self._upgrades is not None:
             # llhttp would end the message here and leave its body to another protocol; it must not see the name.
             fields = bytearray(fields)
-            for line in self._upgrades:
+            for line in self._upgrades.values():
                 (<bytearray>fields)[<Py_ssize_t>line - self._fields] = c'_'
         request.method = self._method
         request.target = self._target
@@ -263,18 +270,23 @@ cdef class RequestParser:
         request.minor = self._minor
         request.received = _wall()
         self._request = request
-        self._complete = self._chunked = self._transfer_encoding = False
+        self._complete = False
         self._hosts = 0
         self._length = 0
         self._host = self._expect = None
         self._pieces = None
         self._size = 0
         self._left = 0
+        if self._codings:
+            if self._minor == 0:
+                raise RefusedError(400)
+            if not self._chunked:
+                raise RefusedError(501, "unsupported transfer encoding")
         try:
             self._http.feed_data(_PREFIX_1_1 if self._minor else _PREFIX_1_0)
             self._http.feed_data(fields)
         except HttpParserError:
-            raise RefusedError(501 if self._transfer_encoding and not self._chunked else 400) from None
+            raise RefusedError(400) from None
         self._check_head()
         self._reset()
         self._consume(size)
@@ -292,11 +304,6 @@ cdef class RequestParser:
 
     cdef int _check_head(self) except -1:
         cdef Request request = self._request
-        if self._transfer_encoding:
-            if self._minor == 0:
-                raise RefusedError(400)
-            if not self._chunked:
-                raise RefusedError(501, "unsupported transfer encoding")
         if self._length < 0:
             raise RefusedError(400)
         if self._hosts != 1 and (self._hosts or self._minor):
@@ -328,13 +335,10 @@ cdef class RequestParser:
             self._host = value
         elif n == 6 and _is(p, "expect", n):
             self._expect = value
-        elif n == 7 and p[0] == c'_' and self._request.upgrade and _is(p + 1, "pgrade", 6):
+        elif n == 7 and self._upgrades is not None and len(self._request.headers) in self._upgrades:
             name = b"upgrade"
         elif n == 14 and _is(p, "content-length", n):
             self._length = _decimal(value)
-        elif n == 17 and _is(p, "transfer-encoding", n):
-            self._chunked = not self._transfer_encoding and value.lower() == b"chunked"
-            self._transfer_encoding = True
         self._request.headers.append((name, value))
 
     def on_headers_complete(self):

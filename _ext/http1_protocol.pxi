@@ -286,6 +286,7 @@ cdef class HTTP1Protocol:
         request.connection = self._connection
         self._request = request
         self._busy = True
+        self._timer = NOTHING
         self._last = not self._parser._keep_alive
         self._server._begin()
         if too_large:

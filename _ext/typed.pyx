@@ -314,16 +314,22 @@ cdef object items(FieldPlan field, object value, _Run run):
 cdef object entries(FieldPlan field, object value, _Run run):
     cdef dict out = {}
     cdef Py_ssize_t before
+    cdef bint ordered = True
+    cdef str last = None
     if type(value) is not dict:
         raise Mismatch(describe(value), field.container)
     if not value:
         return DROP if field.omit else value if field.keep_empty else None
-    for key in (sorted(<dict>value) if len(<dict>value) > 1 else <dict>value):
+    for key, item in (<dict>value).items():
+        if last is not None and key < last:
+            ordered = False
+        last = key
         before = run.seen()
-        item = (<dict>value)[key]
         out[key] = field.zero_value() if item is None else element(field, item, run)
         if run.unknown is not None and PyList_GET_SIZE(run.unknown) > before:
             run.prefix(before, f"{field.name}.{key}")
+    if not ordered:
+        out = {key: out[key] for key in sorted(out)}
     return out
 
 

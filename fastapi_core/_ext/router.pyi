@@ -7,22 +7,22 @@ A rest may be empty behind its slash. An empty segment inside a path matches onl
 from collections.abc import Iterable, Mapping
 from typing import Generic, TypeVar, final
 
-_T = TypeVar("_T")
+_T_co = TypeVar("_T_co", covariant=True)
 
 @final
-class Match(Generic[_T]):
-    methods: Mapping[str, _T]
+class Match(Generic[_T_co]):
+    methods: Mapping[str, _T_co]
     """HTTP method -> endpoint."""
     params: dict[str, str]
     """Decoded path parameters."""
 
 @final
-class Router(Generic[_T]):
+class Router(Generic[_T_co]):
     """Built once from all routes, swapped as a whole; a literal wins over a parameter, a longer route over a rest."""
 
-    def __init__(self, routes: Iterable[tuple[str, Mapping[str, _T]]]) -> None:
+    def __init__(self, routes: Iterable[tuple[str, Mapping[str, _T_co]]]) -> None:
         """ValueError on a malformed pattern or a method given twice for one path."""
-    def lookup(self, path: str) -> Match[_T] | None:
+    def lookup(self, path: str) -> Match[_T_co] | None:
         """Route of a raw (still percent-encoded) path, or None."""
     def paths(self) -> list[str]:
         """Every registered pattern without its `{/}`, sorted."""

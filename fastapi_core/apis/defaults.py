@@ -15,37 +15,37 @@ from fastapi_core.schema.types import Type
 RULES: dict[str, tuple[Rule, ...]] = {**core.RULES, **groups.RULES}
 
 
+_SINGLE, _LIST, _MAP = range(3)
+_SHAPES = {"": _SINGLE, "list": _LIST, "map": _MAP}
+
+
 class Plan:
     """The rules of one type, and the plans of those of its members that have any below them."""
 
-    __slots__ = ("lists", "maps", "rules", "singles")
+    __slots__ = ("members", "rules")
 
     def __init__(self, rules: tuple[Rule, ...]) -> None:
         self.rules = rules
-        self.singles: dict[str, Plan] = {}
-        self.lists: dict[str, Plan] = {}
-        self.maps: dict[str, Plan] = {}
-
-    @property
-    def children(self) -> list[Plan]:
-        return [*self.singles.values(), *self.lists.values(), *self.maps.values()]
+        self.members: dict[str, tuple[int, Plan]] = {}
 
     def run(self, tree: Tree) -> None:
         """Complete the object: its own rules first, then those of its members."""
         for rule in self.rules:
             rule(tree)
-        for name, plan in self.singles.items():
+        for name, (shape, plan) in self.members.items():
             value = tree.get(name)
-            if value is not None:
+            if not value:
+                if value is not None and shape == _SINGLE:
+                    plan.run(value)
+            elif shape == _SINGLE:
                 plan.run(value)
-        for name, plan in self.lists.items():
-            for value in tree.get(name) or ():
-                if value.__class__ is dict:
-                    plan.run(value)
-        for name, plan in self.maps.items():
-            for value in (tree.get(name) or {}).values():
-                if value.__class__ is dict:
-                    plan.run(value)
+            elif shape == _LIST:
+                run = plan.run
+                for item in value:
+                    run(item)
+            else:
+                for item in value.values():
+                    plan.run(item)
 
 
 def _own_rules(type_: Type) -> tuple[Rule, ...]:
@@ -66,10 +66,9 @@ def _compile(type_: Type) -> Plan:
     if plan is None:
         plan = _plans[type_.ref] = Plan(_own_rules(type_))
         if not type_.json:
-            members = {"": plan.singles, "list": plan.lists, "map": plan.maps}
             for name, field in type_.fields.items():
                 if field.type is not None and not field.type.json:
-                    members[field.card][name] = _compile(field.type)
+                    plan.members[name] = (_SHAPES[field.card], _compile(field.type))
     return plan
 
 
@@ -78,18 +77,16 @@ def _useful(plan: Plan, seen: set[int]) -> bool:
     if plan.rules:
         return True
     seen.add(id(plan))
-    return any(_useful(child, seen) for child in plan.children if id(child) not in seen)
+    return any(_useful(child, seen) for _, child in plan.members.values() if id(child) not in seen)
 
 
 def _prune(plan: Plan, done: set[int]) -> None:
     """Drop the members below which there is no rule."""
     done.add(id(plan))
-    for members in (plan.singles, plan.lists, plan.maps):
-        for name in [name for name, child in members.items() if not _useful(child, set())]:
-            del members[name]
-        for child in members.values():
-            if id(child) not in done:
-                _prune(child, done)
+    plan.members = {name: entry for name, entry in plan.members.items() if _useful(entry[1], set())}
+    for _, child in plan.members.values():
+        if id(child) not in done:
+            _prune(child, done)
 
 
 _ready: dict[str, Plan] = {}

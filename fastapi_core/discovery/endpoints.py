@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from fastapi_core import errors
-from fastapi_core.discovery import accept as negotiation
+from fastapi_core.discovery.accept import check_service, choose
 from fastapi_core.discovery.documents import DiscoveryDocuments, Document
 from fastapi_core.http.exchange import Header, Response
 from fastapi_core.request.routing import ANY, Route
@@ -51,7 +50,7 @@ class DiscoveryEndpoints:
     def core(self, ctx: RequestContext) -> Response:
         """`/api`."""
         accept = _accept(ctx)
-        negotiation.check_service(accept)
+        check_service(accept)
         return self._answer(ctx, accept, self.documents.core, self.documents.aggregated_core)
 
     def group_list(self, ctx: RequestContext) -> Response:
@@ -72,28 +71,26 @@ class DiscoveryEndpoints:
                 return page_not_found()
             accept = _accept(ctx)
             if service:
-                negotiation.check_service(accept)
+                check_service(accept)
             return self._answer(ctx, accept, document)
 
         return endpoint
 
     def _answer(self, ctx: RequestContext, accept: str, plain: Document, nested: Document | None = None) -> Response:
-        form = negotiation.choose(accept, nested=nested is not None)
-        if form is None:
-            raise errors.not_acceptable(negotiation.NAMED)
-        document = nested if form.aggregated and nested is not None else plain
+        media = choose(accept, nested=nested is not None)
+        document = nested if media.as_kind and nested is not None else plain
+        content_type = media.content_type
         headers: list[Header] = []
-        media = form.media
-        if form.aggregated:
-            media += _AGGREGATED_TYPE
+        if media.as_kind:
+            content_type += _AGGREGATED_TYPE
             etag = document.etag.encode()
-            headers = [(b"etag", etag), (b"vary", b"Accept"), (b"cache-control", b"public")]
+            headers = [(b"Etag", etag), (b"Vary", b"Accept"), (b"Cache-Control", b"public")]
             if ctx.request.header(b"if-none-match") == etag:
                 return Response(304, headers)
-        headers.append((b"content-type", media.encode()))
-        if form.media == negotiation.YAML:
+        headers.append((b"Content-Type", content_type.encode()))
+        if media.format == "yaml":
             return Response(200, headers, self._dump_yaml(document.tree), compress=True)
-        body = document.pretty if form.pretty or wants_pretty(ctx.request) else document.json
+        body = document.pretty if media.pretty or wants_pretty(ctx.request) else document.json
         return Response(200, headers, body, compress=True)
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fastapi_core.discovery.accept import JSON, check_service
+from fastapi_core.codec.negotiate import JSON
+from fastapi_core.discovery.accept import check_service
 from fastapi_core.http.exchange import Response
 from fastapi_core.request.routing import ANY, Route
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 def _raw_json(tree: Any) -> Response:
     """These two are always indented JSON, whatever the client asks for."""
-    return Response(200, [(b"content-type", JSON.encode())], orjson.dumps(tree, option=orjson.OPT_INDENT_2))
+    return Response(200, [(b"Content-Type", JSON.encode())], orjson.dumps(tree, option=orjson.OPT_INDENT_2))
 
 
 def _machine() -> str:

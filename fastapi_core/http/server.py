@@ -125,9 +125,7 @@ class HTTPServer:
 
 
 def _shortest(limits: http1.Limits) -> float:
-    return min(
-        limits.header_timeout, limits.body_timeout, limits.idle_timeout, limits.write_timeout, 2 * limits.linger
-    )
+    return min(limits.header_timeout, limits.body_timeout, limits.idle_timeout, limits.write_timeout, 2 * limits.linger)
 
 
 async def _within(subscribe: Callable[[Callable[[], None]], None], timeout: float) -> bool:
@@ -153,7 +151,7 @@ def _listen(host: str, port: int) -> socket.socket:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0 if host in ("", "::") else 1)
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for name in ("TCP_KEEPIDLE", "TCP_KEEPALIVE", "TCP_KEEPINTVL"):      # macOS calls the first by the second name
+        for name in ("TCP_KEEPIDLE", "TCP_KEEPALIVE", "TCP_KEEPINTVL"):  # macOS calls the first by the second name
             if hasattr(socket, name):
                 listener.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), KEEP_ALIVE)
         listener.setblocking(False)

@@ -79,7 +79,7 @@ class ServerTLS:
         self._stamp = stamp
         try:
             self.context.current = build_context(self._cert_file, self._key_file, self._client_ca_files)
-        except (OSError, ValueError) as error:       # ssl.SSLError is an OSError
+        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
             logger.error("TLS files cannot be loaded, the old ones stay in use: %s", error)
             return False
         logger.info("TLS files reloaded: %s", self._cert_file)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 
 
-@lru_cache(maxsize=256)
-def choose(accept: str, offered: Sequence[str]) -> str:
+def choose(accept: str, offered: tuple[str, ...]) -> str:
     """The first of the client's choices that is offered, "" for none.
 
     Choices count in order of their weight, then of how exact they are, then as written; an unreadable weight counts as
     1, and a weight of 0 is the last choice, not a refusal, as in the reference. An empty header takes the first offer.
     """
+    return _remembered(accept, offered) if len(accept) <= _LONG else _choose(accept, offered)
+
+
+_LONG = 512
+"""Longer headers are not remembered: memory is for what clients really send."""
+
+
+def _choose(accept: str, offered: tuple[str, ...]) -> str:
     choices = []
     for place, text in enumerate(accept.split(",") if accept.strip() else ["*/*"]):
         kind, *parameters = [part.strip() for part in text.split(";")]
@@ -28,6 +34,9 @@ def choose(accept: str, offered: Sequence[str]) -> str:
             if main in ("*", offer_main) and sub in ("*", offer_sub):
                 return offer
     return ""
+
+
+_remembered = lru_cache(maxsize=256)(_choose)
 
 
 def _weight(parameters: list[str]) -> float:

@@ -44,6 +44,11 @@ class PatchError(APIError):
         self.cause = message
 
 
+def too_deep() -> PatchError:
+    """The answer to documents nested deeper than anyone writes them."""
+    return PatchError("bad_request", "exceeded max depth")
+
+
 def go_type(value: Any) -> str:
     """The name Go gives the dynamic type of a decoded JSON value."""
     if value is None:

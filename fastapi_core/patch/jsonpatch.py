@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from fastapi_core.patch.errors import PatchError
+from fastapi_core.patch.errors import PatchError, too_deep
 
 MAX_OPERATIONS = 10_000
 MAX_COPY_BYTES = 3 << 20
@@ -38,11 +38,26 @@ def apply_json_patch(tree: dict[str, Any], body: Any) -> dict[str, Any]:
         handler = _OPERATIONS.get(operation.get("op") or "unknown")
         if handler is None:
             raise _failed(f"Unexpected kind: {operation.get('op') or 'unknown'}")
-        handler(document, operation)
+        try:
+            handler(document, operation)
+        except RecursionError:
+            raise too_deep() from None
     root = document.root
     if not isinstance(root, dict):
         raise PatchError("undecodable", "the patched document is not an object", value=_text(root).decode())
     return root
+
+
+def unknown_members(body: Any) -> list[str]:
+    """What strict field validation has to say about the members of the operations, in order of the document."""
+    known = (*_MEMBERS, "value")
+    return [
+        f'json patch unknown field "[{index}].{member}"'
+        for index, operation in enumerate(body if isinstance(body, list) else ())
+        if isinstance(operation, dict)
+        for member in operation
+        if member not in known
+    ]
 
 
 def _check(body: Any) -> list[dict[str, Any]]:

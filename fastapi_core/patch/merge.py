@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi_core.patch.errors import PatchError
+from fastapi_core.patch.errors import PatchError, too_deep
 
 Tree = dict[str, Any]
 
@@ -15,11 +15,14 @@ Tree = dict[str, Any]
 def merge(tree: Tree, patch: Any) -> Tree:
     """The object after the patch.
 
-    Raises PatchError(bad_request) when the patch is not an object (`null` included).
+    Raises PatchError(bad_request) when the patch is not an object (`null` included) or nested beyond all measure.
     """
     if patch.__class__ is not dict:
         raise PatchError("bad_request", "Invalid JSON Patch")
-    return _merge(tree, patch)
+    try:
+        return _merge(tree, patch)
+    except RecursionError:
+        raise too_deep() from None
 
 
 def _merge(tree: Tree, patch: Tree) -> Tree:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi_core.patch import order
-from fastapi_core.patch.errors import PatchError, go_format, go_type
+from fastapi_core.patch.errors import PatchError, go_format, go_type, too_deep
 from fastapi_core.patch.lookup import Schema, lookup
 from fastapi_core.patch.merge import prune
 from fastapi_core.schema.types import Type
@@ -40,7 +40,10 @@ def strategic(tree: Tree, patch: Any, type: Type) -> Tree:
         return tree
     if patch.__class__ is not dict:
         raise PatchError("bad_request", "invalid JSON document")
-    return merge_maps(tree, patch, type)
+    try:
+        return merge_maps(tree, patch, type)
+    except RecursionError:
+        raise too_deep() from None
 
 
 def merge_maps(current: Tree, patch: Tree, schema: Schema) -> Tree:

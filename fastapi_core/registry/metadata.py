@@ -7,6 +7,7 @@ an error stands in `details.causes` once for each.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any
 
 from fastapi_core.errors import APIError, FieldError, go_quote, invalid
@@ -14,6 +15,12 @@ from fastapi_core.meta import names
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 
 NameCheck = Callable[[str], list[str]]
+
+# The same few keys and values come with nearly every object.
+_label_key = lru_cache(maxsize=4096)(names.label_key)
+_label_value = lru_cache(maxsize=4096)(names.label_value)
+_annotation_key = lru_cache(maxsize=4096)(names.annotation_key)
+_namespace_name = lru_cache(maxsize=4096)(names.dns1123_label)
 
 ANNOTATIONS_LIMIT = 256 * 1024
 MANAGER_LIMIT = 128
@@ -64,7 +71,7 @@ def _names(metadata: Tree, definition: ResourceDefinition, check: NameCheck) -> 
     elif not namespace:
         errors.append(FieldError("Required value", "metadata.namespace"))
     else:
-        errors += _invalid("metadata.namespace", namespace, names.dns1123_label(namespace))
+        errors += _invalid("metadata.namespace", namespace, _namespace_name(namespace))
     return errors
 
 
@@ -79,8 +86,8 @@ def validate_labels(labels: dict[str, str] | None, field: str = "metadata.labels
     """Keys are qualified names, values at most 63 bytes of name characters."""
     errors = []
     for key, value in (labels or {}).items():
-        errors += _invalid(field, key, names.label_key(key))
-        errors += _invalid(field, value, names.label_value(value))
+        errors += _invalid(field, key, _label_key(key))
+        errors += _invalid(field, value, _label_value(value))
     return errors
 
 
@@ -92,7 +99,7 @@ def validate_annotations(annotations: dict[str, str] | None) -> list[FieldError]
     errors = []
     total = 0
     for key, value in annotations.items():
-        errors += _invalid(field, key, names.annotation_key(key))
+        errors += _invalid(field, key, _annotation_key(key))
         total += len(key.encode()) + len(value.encode())
     if total > ANNOTATIONS_LIMIT:
         errors.append(FieldError("Too long", field, f"may not be more than {ANNOTATIONS_LIMIT} bytes"))

@@ -17,6 +17,7 @@ from fastapi_core.codec.negotiate import MediaType, acceptable
 from fastapi_core.http.exchange import Header, Response
 from fastapi_core.registry.printers import partial_metadata
 from fastapi_core.registry.store import Page
+from fastapi_core.request.status import wants_pretty
 from fastapi_core.rest.body import ACCEPTED
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 JSON_TYPE: Header = (b"content-type", b"application/json")
 YAML_TYPE: Header = (b"content-type", b"application/yaml")
 META_VERSIONS = ("v1", "v1beta1")
-_BROWSERS = (b"curl", b"Wget", b"Mozilla/5.0")
 PLAIN = MediaType()
 
 
@@ -38,23 +38,13 @@ def media_type(ctx: RequestContext) -> MediaType:
     return acceptable(accept.decode("latin-1"))
 
 
-def wants_pretty(ctx: RequestContext, media: MediaType) -> bool:
-    """Indented JSON: asked for by parameter or Accept, or assumed for people at a terminal or browser."""
-    if media.pretty:
-        return True
-    if "pretty" in ctx.info.query:
-        return ctx.info.first("pretty") not in ("0", "false")
-    agent = ctx.request.header(b"user-agent")
-    return agent is not None and agent.startswith(_BROWSERS)
-
-
 def document(ctx: RequestContext, media: MediaType, body: bytes, *, status: int = 200) -> Response:
     """A JSON document in the format asked for."""
     if media.format == "yaml":
         from fastapi_core.codec import yaml as yaml_codec
 
         return Response(status, [YAML_TYPE], yaml_codec.dump(orjson.loads(body)), compress=True)
-    if wants_pretty(ctx, media):
+    if media.pretty or wants_pretty(ctx.request):
         return Response(status, [JSON_TYPE], json_codec.encode_pretty(orjson.loads(body)), compress=True)
     return Response(status, [JSON_TYPE], body, compress=True)
 
@@ -91,10 +81,10 @@ def transformed(
 def include_object(ctx: RequestContext) -> str:
     policy = ctx.info.first("includeObject")
     if policy not in ("", "None", "Metadata", "Object"):
-        problem = errors.FieldError(
-            "Invalid value", "includeObject", 'must be "Metadata", "Object", "None", or empty', policy
+        raise errors.bad_request(
+            f"Unable to convert to Table as requested: includeObject: Invalid value: {errors.go_quote(policy)}: "
+            "must be 'Metadata', 'Object', 'None', or empty"
         )
-        raise errors.invalid("TableOptions", "meta.k8s.io", "", [problem])
     return policy or "Metadata"
 
 

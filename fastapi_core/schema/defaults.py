@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from fastapi_core.schema.types import ABSENT, Field, Type
 
-_TRIVIAL: Final = (ABSENT, "", 0, False, {}, [], None)
+_TRIVIAL: Final[tuple[Any, ...]] = (ABSENT, "", 0, False, {}, [], None)
 
 
 class _Step(NamedTuple):
@@ -82,7 +82,7 @@ def _apply(type_: Type, steps: tuple[_Step, ...], tree: dict[str, Any]) -> None:
     for name, field, default, into in steps:
         value = tree.get(name)
         if into is not None:
-            if value:
+            if value is not None:
                 inner = _plan(into)
                 for item in _structs(field, value):
                     _apply(into, inner, item)
@@ -102,7 +102,7 @@ def _structs(field: Field, value: Any) -> list[dict[str, Any]]:
 
 
 def order(type_: Type, tree: dict[str, Any]) -> None:
-    """Put the members of a struct into the order JSON prints them, in place; what the type does not know stays first."""
+    """Put the members of a struct into the order JSON prints them, in place; unknown ones stay first."""
     fields = type_.fields
     known = [name for name in fields if name in tree]
     for name in known:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import secrets
+import os
+from functools import lru_cache
 from typing import Any
 
 from fastapi_core.apis.strategies.basics import Tree
@@ -15,6 +16,7 @@ _SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-cri
 _NODE_TROUBLE = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _GATED = "Scheduling is blocked due to non-empty scheduling gates"
 _COMPUTE = ("cpu", "memory")
+_amount = lru_cache(maxsize=4096)(quantity.parse)
 
 
 def qos_class(spec: Tree) -> str:
@@ -47,7 +49,7 @@ def _total(totals: dict[str, Any], amounts: Tree | None) -> int:
     """Add up the compute resources that are more than zero; returns how many there were."""
     found = 0
     for name in _COMPUTE:
-        amount = quantity.parse(amounts[name]) if amounts and name in amounts else None
+        amount = _amount(amounts[name]) if amounts and name in amounts else None
         if amount:
             found += 1
             totals[name] = totals[name] + amount if name in totals else amount
@@ -109,7 +111,7 @@ def _mount_token(spec: Tree) -> None:
     bare = [c for c in containers if all(m.get("mountPath") != _TOKEN_PATH for m in c.get("volumeMounts") or ())]
     if not bare:
         return
-    name = "kube-api-access-" + "".join(secrets.choice(_SUFFIX) for _ in range(5))
+    name = "kube-api-access-" + "".join(_SUFFIX[byte % len(_SUFFIX)] for byte in os.urandom(5))
     for container in bare:
         mounts = container.get("volumeMounts") or []
         mounts.append({"name": name, "readOnly": True, "mountPath": _TOKEN_PATH})
@@ -159,7 +161,7 @@ _MUTABLE = (
 
 def validate(new: Tree, old: Tree | None) -> list[FieldError]:
     """Most of a pod's spec stays as it was created."""
-    if old is None:
+    if old is None or new.get("spec") == old.get("spec"):
         return []
     gated = bool((old.get("spec") or {}).get("schedulingGates"))
     if _fixed(new.get("spec") or {}, gated) == _fixed(old.get("spec") or {}, gated):

@@ -157,7 +157,7 @@ def storage_versions(tree: Tree) -> Cell:
 
 
 def migrated_resource(tree: Tree) -> Cell:
-    resource: Tree = at(tree, "spec.resource") or {}
+    resource: dict[str, str] = at(tree, "spec.resource") or {}
     group = resource.get("group")
     return resource.get("resource", "") + (f".{group}" if group else "")
 

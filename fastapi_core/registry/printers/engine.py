@@ -169,31 +169,38 @@ class Printer:
         return row
 
     def render_rows(
-        self, objects: Sequence[CachedObject], now: float, include_object: str = "Metadata", version: str = "v1"
+        self,
+        objects: Sequence[CachedObject],
+        now: float,
+        include_object: str = "Metadata",
+        version: str = "v1",
+        whole: Sequence[CachedObject] | None = None,
     ) -> bytes:
         """The rows of `objects` at time `now` (seconds of the epoch), as a JSON array.
 
-        `include_object` is Metadata, Object or None; `version` that of meta.k8s.io.
+        `include_object` is Metadata, Object or None; `version` that of meta.k8s.io. With Object the rows hold the
+        objects of `whole` (the same ones in the version asked for), or `objects` themselves.
         """
         out: list[bytes] = []
         add = out.append
         metadata = include_object == "Metadata"
         partial = ("partial", version)
-        for obj in objects:
+        for position, obj in enumerate(objects):
             memo = obj.memo
             row = memo.get(self) or self.row(obj)
             parts, ages = row
             add(b",")
             add(parts[0])
             for index, stamp in enumerate(ages, 1):
-                whole = int(now - stamp)
-                add(_ages.get(whole) or age_text(now - stamp))
+                seconds = now - stamp
+                add(_ages.get(int(seconds)) or age_text(seconds))
                 add(parts[index])
             if metadata:
                 add(memo.get(partial) or partial_metadata(obj, version))
             elif include_object == "Object":
-                add(obj.head)
-                add(obj.body)
+                shown = obj if whole is None else whole[position]
+                add(shown.head)
+                add(shown.body)
             else:
                 add(b"null")
             add(b"}")

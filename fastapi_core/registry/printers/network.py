@@ -115,7 +115,7 @@ def default_name(*annotations: str) -> Column:
 
 
 def class_parameters(tree: Tree) -> Cell:
-    reference = at(tree, "spec.parameters")
+    reference: dict[str, str] | None = at(tree, "spec.parameters")
     if not reference:
         return NONE
     group = reference.get("apiGroup")
@@ -123,7 +123,7 @@ def class_parameters(tree: Tree) -> Cell:
 
 
 def parent_reference(tree: Tree) -> Cell:
-    parent = at(tree, "spec.parentRef")
+    parent: dict[str, str] | None = at(tree, "spec.parentRef")
     if not parent:
         return NONE
     group, namespace = parent.get("group"), parent.get("namespace")

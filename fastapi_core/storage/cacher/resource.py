@@ -134,9 +134,8 @@ class ResourceCache:
         total = high - low + sum((state is not None) - (key in store.by_key) for key, state in undo.items())
         # A page needs no more of the present than its size and one for each object that is undone.
         stop = min(high, low + limit + len(undo)) if limit > 0 and matcher is None else high
-        ceiling = store.keys[stop] if stop < high else end
         states: dict[str, CachedObject | None] = dict(zip(store.keys[low:stop], store.objects[low:stop], strict=True))
-        states.update((key, state) for key, state in undo.items() if key < ceiling)
+        states.update(undo)
         keys = sorted(states) if undo else states
         objects = [state for key in keys if (state := states[key]) is not None]
         if matcher is not None:
@@ -312,12 +311,14 @@ class ResourceCache:
         size = len(self.prefix)
         active: Groups = []
         for change in changes:
+            relative = change.object.key[size:]
             try:
-                groups = self._index.route(change, change.object.key[size:], self.extract)
+                groups = self._index.route(change, relative, self.extract)
             except Exception as error:
                 # Without selectable fields nobody can say who is not concerned.
                 report(f"selectable fields of {change.object.key} cannot be read", error)
-                groups = [w.group for w in self._index.watchers()]
+                name = change.object.name
+                groups = [w.group for w in self._index.watchers() if w.group.covers(relative, name)]
             for group in dict.fromkeys(groups):
                 try:
                     event = group.sees(change)

@@ -48,7 +48,7 @@ CREATE TABLE current (
 ) WITHOUT ROWID;
 CREATE INDEX expiring ON current (expiry) WHERE expiry IS NOT NULL;
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-INSERT INTO meta VALUES ('compacted', 0), ('swept', 0), ('probe', 0);
+INSERT INTO meta VALUES ('compacted', 0), ('swept', 0);
 """
 
 
@@ -88,7 +88,7 @@ def open_reader(path: Path) -> sqlite3.Connection:
 
 def read_counts(connection: sqlite3.Connection) -> Counts:
     """The counters as of the connection's snapshot."""
-    meta = dict(connection.execute("SELECT name, value FROM meta"))
+    meta = dict(connection.execute("SELECT name, value FROM meta WHERE name IN ('compacted', 'swept')"))
     (newest,) = connection.execute("SELECT max(revision) FROM history").fetchone()
     revision = max(newest or 0, meta["compacted"], FIRST_REVISION)
     return Counts(revision, meta["compacted"], meta["swept"])
@@ -125,6 +125,8 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     if mode != "wal":
         raise StorageError(Code.UNAVAILABLE, message=f"the file system of {path} does not support a write-ahead log")
     connection.execute("PRAGMA synchronous = FULL")
+    # Some builds of SQLite overwrite what is deleted with zeros; that makes compaction write what it gives up.
+    connection.execute("PRAGMA secure_delete = OFF")
     connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
     connection.execute(f"PRAGMA journal_size_limit = {WAL_LIMIT}")
     connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from fastapi_core.storage.interface import Code, Events, KeyValue, Listener, Page, StorageError
-from fastapi_core.storage.keys import check_write
+from fastapi_core.storage.keys import FIRST_REVISION, check_write
 from fastapi_core.storage.listeners import Listeners
 from fastapi_core.storage.sqlite import backup
 from fastapi_core.storage.sqlite.group import Write
@@ -141,7 +141,9 @@ class SqliteStorage:
         worker = self._serving()
         path = str(self._settings.path)
         return worker.counters.snapshot(
-            database_bytes=_size(path), wal_bytes=_size(path + "-wal"), history_rows=self._revision - worker.swept
+            database_bytes=_size(path),
+            wal_bytes=_size(path + "-wal"),
+            history_rows=self._revision - max(worker.swept, FIRST_REVISION),
         )
 
     def _serving(self) -> Worker:

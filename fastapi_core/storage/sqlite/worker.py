@@ -35,7 +35,10 @@ GROUP_BYTES = 8 << 20
 #: Keys past their time to live deleted by one group.
 EXPIRE_KEYS = 256
 
-#: After a step of upkeep, writes have the thread for this many times its duration.
+#: Space a health check wants after a failure before it calls the store well.
+PROBE_BYTES = 256 << 10
+
+#: After a step of upkeep, writes (when there are any) have the thread for this many times its duration.
 UPKEEP_SHARE = 4
 
 
@@ -76,6 +79,7 @@ class Worker:
         self._next_expiry = float("inf")
         self._expiry_checked = 0.0
         self._sweep_at = 0.0
+        self._swept_at = 0.0
         self._paused_until = 0.0
         self._log_used = False
         self._last_write = 0.0
@@ -116,9 +120,11 @@ class Worker:
         self._compactions.append(_Compaction(revision, future))
 
     def probe(self) -> None:
-        """Job: find out whether writes work again after a failure."""
+        """Job: find out whether writes work again after a failure. A store in use tells without being asked."""
         if self.failure is not None:
-            self._connection.execute("UPDATE meta SET value = value + 1 WHERE name = 'probe'")
+            # Takes new pages in the database and in the log: a change in place can succeed on a full disk.
+            self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('probe', zeroblob(?))", (PROBE_BYTES,))
+            self._connection.execute("DELETE FROM meta WHERE name = 'probe'")
             self.failure = None
 
     def _run(self) -> None:
@@ -217,9 +223,9 @@ class Worker:
             self.revision = outcome.events[-1].revision
             self._last_write = time.monotonic()
             self._log_used = True
+            self.counters.commit(len(outcome.events), time.perf_counter() - began)
         self._post(self._deliver, Commit(outcome.events, writes, outcome.answers))
         if outcome.events:
-            self.counters.commit(len(outcome.events), time.perf_counter() - began)
             for write in writes:
                 if write.expiry is not None and write.expiry < self._next_expiry:
                     self._next_expiry = write.expiry
@@ -272,10 +278,11 @@ class Worker:
 
     def _sweep(self) -> None:
         began = time.monotonic()
+        contended = self._last_write >= self._swept_at
         self._sweeper.step()
         self._log_used = True
-        now = time.monotonic()
-        self._sweep_at = now + UPKEEP_SHARE * (now - began)
+        now = self._swept_at = time.monotonic()
+        self._sweep_at = now + UPKEEP_SHARE * (now - began) if contended else now
         done = [c for c in self._compactions if c.target <= self._sweeper.swept]
         for compaction in done:
             self._compactions.remove(compaction)

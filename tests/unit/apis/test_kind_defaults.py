@@ -54,7 +54,9 @@ def test_a_pod_gets_what_its_template_would_not() -> None:
     assert tree["spec"]["enableServiceLinks"] is True
     assert tree["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "1"}
     deployment = defaulted("Deployment", {"metadata": {}, "spec": {"template": tree | {"metadata": {}}}})
-    assert "enableServiceLinks" not in defaulted("Deployment", {"spec": {"template": pod()}})["spec"]["template"]["spec"]
+    assert (
+        "enableServiceLinks" not in defaulted("Deployment", {"spec": {"template": pod()}})["spec"]["template"]["spec"]
+    )
     assert deployment["spec"]["replicas"] == 1
 
 

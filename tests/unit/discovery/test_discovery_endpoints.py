@@ -76,7 +76,7 @@ def ask(method: str, target: str, endpoints: DiscoveryEndpoints | None = None, *
 
 
 def header(answer: Response, name: bytes) -> bytes | None:
-    return next((v for k, v in answer.headers if k == name), None)
+    return next((v for k, v in answer.headers if k.lower() == name), None)
 
 
 @pytest.mark.parametrize(

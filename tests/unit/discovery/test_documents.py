@@ -1,11 +1,13 @@
 """Discovery documents of the built-in set equal the recording; order of groups and versions; custom resources."""
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fastapi_core.apis.resources import builtin
 from fastapi_core.discovery.documents import DiscoveryDocuments
 from fastapi_core.discovery.endpoints import DiscoveryEndpoints
 from fastapi_core.discovery.index import listed_paths
@@ -30,8 +32,6 @@ def _subresource(name: str, record: dict[str, Any]) -> Subresource:
 
 
 def recorded_definitions() -> list[ResourceDefinition]:
-    if not FACTS.is_dir():
-        pytest.skip("no facts")
     records = json.loads((FACTS / "resources.json").read_text())["resources"].values()
     return [
         definition(
@@ -53,8 +53,11 @@ def recorded_definitions() -> list[ResourceDefinition]:
     ][::-1]
 
 
-def test_built_in_documents_equal_the_recording() -> None:
-    documents = DiscoveryDocuments(recorded_definitions(), server_address="192.0.2.2:17010")
+@pytest.mark.parametrize("definitions", [recorded_definitions, builtin], ids=["recorded", "declared"])
+def test_built_in_documents_equal_the_recording(definitions: Callable[[], Sequence[ResourceDefinition]]) -> None:
+    if not FACTS.is_dir():
+        pytest.skip("no facts")
+    documents = DiscoveryDocuments(definitions(), server_address="192.0.2.2:17010")
     recorded = json.loads((FACTS / "discovery.json").read_text())
     got = {"/api": documents.core.tree, "/apis": documents.group_list.tree}
     got |= {f"/apis/{group}": d.tree for group, d in documents.groups.items()}

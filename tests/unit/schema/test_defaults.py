@@ -1,0 +1,48 @@
+"""Defaults that the tables state."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from fastapi_core.schema import defaults, tables
+
+
+@pytest.mark.parametrize(
+    ("ref", "tree", "expected"),
+    [
+        (
+            "core/v1.Pod",
+            {"spec": {"containers": [{"name": "a", "ports": [{"name": "x", "containerPort": 1}]}]}},
+            {"spec": {"containers": [{"name": "a", "ports": [{"name": "x", "containerPort": 1, "protocol": "TCP"}]}]}},
+        ),
+        (
+            "core/v1.Service",
+            {"spec": {"ports": [{"name": "x", "protocol": "", "port": 1}, {"protocol": "UDP", "port": 1}]}},
+            {"spec": {"ports": [{"name": "x", "protocol": "TCP", "port": 1}, {"protocol": "UDP", "port": 1}]}},
+        ),
+        ("core/v1.ReplicationController", {"spec": {}}, {"spec": {"replicas": 1}}),
+        ("core/v1.ReplicationController", {"spec": {"replicas": 0}}, {"spec": {"replicas": 0}}),
+        (
+            "core/v1.PersistentVolume",
+            {"spec": {"rbd": {"monitors": [], "image": "i"}}},
+            {"spec": {"rbd": {"monitors": [], "image": "i", "pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"}}},
+        ),
+        ("core/v1.ConfigMap", {"data": {}}, {"data": {}}),
+        ("core/v1.Pod", {}, {}),
+        ("core/v1.Pod", {"spec": None}, {"spec": None}),
+    ],
+)  # fmt: skip
+def test_defaults(ref: str, tree: dict[str, Any], expected: dict[str, Any]) -> None:
+    tree = copy.deepcopy(tree)
+    defaults.apply(tables.type_of(ref), tree)
+    assert tree == expected
+    port = tree.get("spec") and tree["spec"].get("ports")
+    if port:
+        assert list(port[0]) == ["name", "protocol", "port"]
+
+
+def test_order_puts_members_where_the_type_has_them() -> None:
+    tree = {"spec": 1, "zzz": 2, "metadata": 3}
+    defaults.order(tables.type_of("core/v1.Pod"), tree)
+    assert list(tree) == ["zzz", "metadata", "spec"]
