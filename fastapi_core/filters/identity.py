@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Verdicts remembered; the whole memory is dropped when it is full or the policy objects changed.
 _MEMORY = 8192
+#: Longest request target whose verdict is remembered: what a client sends must not decide how much we keep.
+_LONGEST = 512
 
 
 class Authentication:
@@ -76,7 +78,9 @@ class Authorization:
             answer = self._authorizer.authorize(attributes)
             if not isinstance(answer, Verdict):
                 return self._wait(attributes, answer)
-            verdict = memory[attributes] = answer
+            verdict = answer
+            if len(ctx.request.target) <= _LONGEST:
+                memory[attributes] = verdict
         self._conclude(attributes, verdict)
         return None
 

@@ -17,6 +17,10 @@ def test_control_characters_are_left_out() -> None:
     assert warning_values(["a\nb", "\x00", "\x85", "fine"]) == [b'299 - "fine"']
 
 
+def test_halves_of_characters_are_replaced() -> None:
+    assert warning_values(["a\ud800b"]) == ['299 - "a\ufffdb"'.encode()]
+
+
 def test_up_to_the_total_nothing_is_cut() -> None:
     assert [len(v) for v in warning_values(["a" * 3000, "b" * 1096])] == [3008, 1104]
 
@@ -35,7 +39,7 @@ def test_characters_count_not_bytes() -> None:
     assert warning_values(["ü" * 4096])[0].decode() == '299 - "' + "ü" * 4096 + '"'
 
 
-@given(st.lists(st.text(max_size=600), max_size=30))
+@given(st.lists(st.text(st.characters(), max_size=600), max_size=30))
 def test_any_texts_make_valid_header_values_of_bounded_size(texts: list[str]) -> None:
     values = warning_values(texts)
     assert sum(len(re.sub(r"\\(.)", r"\1", v.decode()[7:-1])) for v in values) <= 4096 + 256
