@@ -440,3 +440,20 @@ def test_failures_are_indented_for_people(target: str, agent: str, pretty: bool)
     body = Bench().ask("GET", "/api/v1/nopes" + target, user_agent=agent).body
     assert (body.startswith(b'{\n  "kind": "Status",\n')) is pretty
     assert body.endswith(b"}" if pretty else b"}\n")
+
+
+def test_the_sli_histogram_follows_the_other_one() -> None:
+    bench = Bench()
+    bench.ask("PUT", POD)
+    bench.ask("PUT", f"{POD}?dryRun=All")
+    family = bench.metrics.request_duration
+    for child in family.children.values():
+        child.observe(0.03)
+        child.observe(100)
+    for _ in range(2):
+        bench.metrics.registry.expose()
+    (sli,) = bench.metrics.request_sli_duration.children.values()
+    assert sli.count == sum(child.count for child in family.children.values()) == 6
+    assert sli.counts[0] == 4
+    assert sli.counts[-1] == 2
+    assert sli.total == pytest.approx(sum(child.total for child in family.children.values()))
