@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from fastapi_core.obs import logs
+from fastapi_core.options.flags import OptionsError
 from fastapi_core.server.lifecycle import HookError
 from fastapi_core.storage.interface import StorageError
 
@@ -28,18 +29,31 @@ async def serve(completed: Completed) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, _on_signal, number, stop)
-    server = None
     try:
         server = await compose(completed)
-        await server.start()
-        _calm_collector()
-        _say_ready(completed, server.port)
+        try:
+            await server.start()
+            _calm_collector()
+            _say_ready(completed, server.port)
+            renewal = asyncio.create_task(_renew(completed, server.port), name="certificate-renewal")
+            await stop.wait()
+            renewal.cancel()
+        finally:
+            await server.stop()
     except (OSError, HookError, StorageError) as error:
         print(f"fastapi-core: {_explain(error, completed)}", file=sys.stderr)
         return 1
-    await stop.wait()
-    await server.stop()
     return 0
+
+
+async def _renew(completed: Completed, port: int) -> None:
+    """Once a day see to the generated certificates; the TLS side notices new files by itself."""
+    while True:
+        await asyncio.sleep(86400)
+        try:
+            await asyncio.to_thread(completed.renew, port)
+        except (OSError, OptionsError) as error:
+            log.error("Certificates cannot be renewed", error)
 
 
 def _on_signal(number: signal.Signals, stop: asyncio.Event) -> None:

@@ -60,6 +60,14 @@ class Completed:
         write_kubeconfig(self.kubeconfig, self.pki, self.url(port), self.options.serving.tls_cert_file)
         return self.kubeconfig
 
+    def renew(self, port: int) -> None:
+        """Renew what expires soon, as a start would. Raises OSError, OptionsError."""
+        try:
+            ensure(self.pki.directory, *_names(self.options))
+        except CertificatesError as error:
+            raise OptionsError([str(error)]) from None
+        self.write_kubeconfig(port)
+
     def close(self) -> None:
         if self.temporary:
             shutil.rmtree(self.home, ignore_errors=True)

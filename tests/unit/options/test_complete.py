@@ -67,6 +67,19 @@ def test_kubeconfig_holds_everything(tmp_path: Path) -> None:
     assert config["current-context"] == config["contexts"][0]["name"]
 
 
+def test_renewal_reaches_the_kubeconfig(tmp_path: Path) -> None:
+    completed = complete(Options.parse([f"--data-dir={tmp_path}"]))
+    path = Path(completed.write_kubeconfig(1))
+    before = path.read_bytes()
+    completed.renew(1)
+    assert path.read_bytes() == before
+    os.unlink(completed.pki.admin_cert)
+    completed.renew(1)
+    user = yaml.safe_load(path.read_text())["users"][0]["user"]
+    assert base64.b64decode(user["client-certificate-data"]) == Path(completed.pki.admin_cert).read_bytes()
+    assert path.read_bytes() != before
+
+
 @pytest.mark.parametrize(
     ("address", "url"),
     [
