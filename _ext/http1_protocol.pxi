@@ -105,6 +105,7 @@ cdef class HTTP1Protocol:
     cdef bint _last                  # close after the answer under way
     cdef bint _linger                # and drop what the client still sends
     cdef int64_t _linger_left        # body bytes still to come, -1 when unknown
+    cdef double _linger_end          # however much still comes
     cdef Timer _timer
     cdef double _deadline
     cdef double _stall               # when a client that does not read is given up
@@ -205,8 +206,10 @@ cdef class HTTP1Protocol:
                 self._settle()
             else:
                 self._advance()
-        elif self._state == LINGERING and self._linger_left >= 0:
-            self._dropped(len(data))
+        elif self._state == LINGERING:
+            self._deadline = min(_clock(CLOCK_MONOTONIC) + self._limits.linger, self._linger_end)
+            if self._linger_left >= 0:
+                self._dropped(len(data))
 
     cdef void _dropped(self, Py_ssize_t count) except *:
         self._linger_left -= count
@@ -492,6 +495,7 @@ cdef class HTTP1Protocol:
     cdef void _begin_linger(self) except *:
         self._state = LINGERING
         self._set_timer(ENDING, self._limits.linger)
+        self._linger_end = self._deadline + self._limits.body_timeout
         if self._eof:
             self._close()
             return
