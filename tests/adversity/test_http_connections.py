@@ -31,7 +31,7 @@ pytestmark = pytest.mark.adversity
 
 GET = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 LAST = b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
-QUICK = {"header_timeout": 0.2, "body_timeout": 0.2, "idle_timeout": 0.4, "write_timeout": 0.3, "linger": 0.2}
+QUICK = http1.Limits(header_timeout=0.2, body_timeout=0.2, idle_timeout=0.4, write_timeout=0.3, linger=0.2)
 
 
 def ok(request: http1.Request) -> Answer:
@@ -98,7 +98,7 @@ def test_a_request_cut_anywhere_leaves_nothing(data: bytes, end: Callable[[socke
 @pytest.mark.parametrize("data", CUTS[1:])
 def test_a_request_that_stalls_is_told_and_ended(data: bytes) -> None:
     async def run() -> None:
-        async with serving(ok, limits=http1.Limits(**QUICK)) as server:
+        async with serving(ok, limits=QUICK) as server:
             (answer,) = answers(await exchange(server.port, data))
             assert answer.status == 408
             await until(lambda: server.statistics()["connections"] == 0)
@@ -108,7 +108,7 @@ def test_a_request_that_stalls_is_told_and_ended(data: bytes) -> None:
 
 @on_uvloop
 async def test_silent_connections_are_closed_without_a_word() -> None:
-    async with serving(ok, limits=http1.Limits(**QUICK)) as server:
+    async with serving(ok, limits=QUICK) as server:
         assert await exchange(server.port, b"") == b""
         reader, writer = await open_connection(server.port)
         writer.write(GET)
@@ -181,7 +181,7 @@ async def test_a_half_closed_client_gets_its_answer() -> None:
 async def test_a_client_that_does_not_read_is_cut_and_others_are_served() -> None:
     large = b"x" * 30_000_000
     async with serving(
-        lambda request: Response(200, [], large if request.path == "/large" else b"ok"), limits=http1.Limits(**QUICK)
+        lambda request: Response(200, [], large if request.path == "/large" else b"ok"), limits=QUICK
     ) as server:
         client = connect(server.port, receive_buffer=4096)
         client.sendall(b"GET /large HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -300,7 +300,7 @@ async def test_broken_tls_handshakes_leave_the_server_well(tmp_path: Path) -> No
     authority = Authority("ca")
     ca = authority.write_ca(tmp_path / "ca.pem")
     pair = authority.write_pair(tmp_path / "s.pem", tmp_path / "s.key", "server")
-    async with serving(ok, ssl_context=build_context(*pair), limits=http1.Limits(**QUICK)) as server:
+    async with serving(ok, ssl_context=build_context(*pair), limits=QUICK) as server:
         stalled = connect(server.port)
         garbage = connect(server.port)
         garbage.sendall(GET)
