@@ -209,7 +209,7 @@ def _scalar(event: yaml.ScalarEvent) -> scalars.Scalar:
         return text
     if kind == "binary":
         try:
-            return base64.b64decode(text, validate=False).decode("utf-8", "replace")
+            return base64.b64decode("".join(text.split()), validate=True).decode("utf-8", "replace")
         except binascii.Error:
             raise DecodeError("yaml: !!binary value contains invalid base64 data") from None
     value = scalars.resolve(text)
