@@ -7,7 +7,7 @@ Back ends raise `StorageError`; only the registry turns those into an `APIError`
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 #: reason -> HTTP code of `metav1.StatusReason`.
@@ -89,7 +89,7 @@ class FieldError:
     type: str
     field: str
     detail: str = ""
-    value: Any = field(default=None)
+    value: Any = None
 
     def body(self) -> str:
         """The message without the field path, as in `details.causes[].message`."""

@@ -1,8 +1,10 @@
 """Cached objects and the documents assembled from them.
 
-An object is kept as `body`: its canonical JSON in the storage version from `"metadata":` to the closing brace, with
-the resource version already spliced in. What precedes it (`head`, e.g. `{"kind":"Pod","apiVersion":"v1",`) is per
-resource and version. So a GET is head + body, a typed list item is `{` + body, and none of them is ever encoded twice.
+An object is kept as `body`: its canonical JSON in the storage version from behind kind and apiVersion to the closing
+brace (typed objects: from `"metadata":` on), with the resource version already spliced in. What precedes it (`head`,
+e.g. `{"kind":"Pod","apiVersion":"v1",`) is per resource and version, and shared. So a GET is head + body, a typed list
+item is `{` + body, and none of them is ever encoded twice. Custom resources have sorted keys: when other members stand
+before apiVersion or kind, `head` is `{` and `body` all the rest, so use an object's own head for them.
 """
 
 from collections.abc import Hashable, Sequence
@@ -24,8 +26,11 @@ class CachedObject:
     body: bytes
     memo: dict[Hashable, Any]
     """Encodings in other versions or forms (Table row, PartialObjectMetadata), made on first use; lazily created."""
+
     def __init__(self, key: str, namespace: str, name: str, value: bytes, revision: int, created: int) -> None:
-        """`value` is the stored JSON (no resourceVersion); raises ValueError when it is not an object with metadata."""
+        """`value` is the stored JSON: compact, without resourceVersion; line ends behind it are dropped.
+
+        Raises ValueError when it is not an object with metadata."""
     def json(self) -> bytes:
         """head + body: the object as served by GET, without trailing newline."""
     def stored(self) -> bytes:
@@ -33,15 +38,17 @@ class CachedObject:
     def tree(self) -> dict[str, Any]:
         """A fresh decoded tree, resourceVersion included."""
     def labels(self) -> dict[str, str]:
-        """Parsed on first use, kept."""
+        """Parsed on first use, kept and shared: do not change it. Raises ValueError when they are broken."""
     def at_revision(self, revision: int) -> CachedObject:
         """The same content under another revision: what a DELETED event carries."""
 
 def split_head(value: bytes) -> tuple[bytes, int]:
-    """(head, offset where `"resourceVersion":"N",` belongs) of a stored value."""
+    """(head, offset where the resourceVersion member belongs) of a stored value; ValueError as for CachedObject."""
 
 def list_document(head: bytes, objects: Sequence[CachedObject], tail: bytes, *, whole: bool) -> bytes:
-    """`head` + items joined by commas + `tail` in one allocation; `whole` keeps each item's own head (custom resources)."""
+    """`head` + items joined by commas + `tail` in one allocation.
+
+    An item is `{` + body; with `whole` its own head + body (custom resources)."""
 
 def watch_frame(event: str, head: bytes, body: bytes, *, chunked: bool = True) -> bytes:
     """`{"type":EVENT,"object":head+body}\\n`, with HTTP chunk framing when `chunked`."""

@@ -1,0 +1,1 @@
+"""The built-in resources: declarations, defaults and strategies of the kinds the reference serves."""

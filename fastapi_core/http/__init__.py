@@ -1,0 +1,1 @@
+"""Sockets and HTTP; nothing here knows Kubernetes."""

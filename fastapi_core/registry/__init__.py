@@ -1,0 +1,1 @@
+"""What is known of resources: definitions, metadata rules, the generic store, tables."""

@@ -1,0 +1,1 @@
+"""What a request means: its context, its user, its failure as a Status."""

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from fastapi_core._ext.reqinfo import RequestInfo
     from fastapi_core.http.exchange import Answer, Header
 
+#: Subresources and verbs whose requests may last as long as the client likes (no deadline, not counted as in flight).
+LONG_RUNNING_VERBS = frozenset({"watch", "proxy"})
+LONG_RUNNING_SUBRESOURCES = frozenset({"attach", "exec", "proxy", "log", "portforward"})
+
 
 @dataclass(frozen=True, slots=True)
 class User:
@@ -19,32 +23,60 @@ class User:
     name: str
     uid: str = ""
     groups: tuple[str, ...] = ()
-    extra: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    extra: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        """By name alone: users are in every memo key, and strings remember their hash."""
+        return hash(self.name)
 
 
 ANONYMOUS = User("system:anonymous", groups=("system:unauthenticated",))
 
 
 class RequestContext:
-    """One request on its way through the chain. Filters set; handlers read; `warn` and `headers` go out with the answer."""
+    """One request on its way: filters set, handlers read, `warn` and `headers` go out with the answer.
 
-    __slots__ = ("audit_id", "deadline", "headers", "info", "request", "user", "warnings")
+    `info` exists from the request-info position of the chain on.
+    """
 
-    def __init__(self, request: Request, info: RequestInfo) -> None:
+    __slots__ = (
+        "audit_id", "deadline", "headers", "info", "long_running", "matched",
+        "release", "request", "started", "user", "warnings",
+    )  # fmt: skip
+
+    info: RequestInfo
+
+    def __init__(self, request: Request, info: RequestInfo | None = None) -> None:
         self.request = request
-        self.info = info
+        if info is not None:
+            self.info = info
         self.user: User = ANONYMOUS
         self.audit_id = ""
+        self.started = 0.0
+        """`time.monotonic()` when the chain was entered (the clock of the event loop)."""
         self.deadline = 0.0
         """Loop time at which a non-long-running request is answered 504; 0 for none."""
+        self.long_running = False
+        """No deadline, no place among the requests in flight."""
+        self.matched = False
+        """True once dispatch found the endpoint; only then may the request's words become metric labels."""
         self.headers: list[Header] = []
         self.warnings: list[str] | None = None
+        self.release: Callable[[], None] | None = None
+        """Gives back what the request occupies (its place in flight); called exactly once, also on cancellation."""
 
     def warn(self, text: str) -> None:
         """Add a Warning header to the answer (duplicates dropped, lengths limited when rendered)."""
         if self.warnings is None:
             self.warnings = []
         self.warnings.append(text)
+
+
+def is_long_running(info: RequestInfo) -> bool:
+    """The reference's test for requests without a deadline."""
+    if info.is_resource_request:
+        return info.verb in LONG_RUNNING_VERBS or info.subresource in LONG_RUNNING_SUBRESOURCES
+    return info.path.startswith("/debug/pprof/")
 
 
 Endpoint = Callable[[RequestContext], "Answer | Awaitable[Answer]"]

@@ -1,0 +1,1 @@
+"""Generic server: lifecycle, health, metrics."""

@@ -65,6 +65,9 @@ class Page:
     """Keys of the range beyond this page."""
 
 
+Events = list[Event]
+"""Spelled once here: inside a class with a `list` method the name means the method."""
+
 Listener = Callable[[Sequence[Event]], None]
 """Called on the event loop with the committed events of one or more transactions, in revision order, no gaps."""
 
@@ -80,18 +83,21 @@ class Storage(Protocol):
 
     @property
     def revision(self) -> int:
-        """Revision of the newest commit that listeners have seen."""
+        """Revision of the newest commit that listeners have seen; 1 for an empty store."""
 
     @property
     def compacted(self) -> int:
         """History at or below this revision is gone."""
 
     async def create(self, key: str, value: bytes, *, ttl: float = 0) -> int:
-        """Create; returns the new revision. `ttl` seconds until the key is deleted, 0 for never. KEY_EXISTS."""
+        """Create; returns the new revision. `ttl` seconds until the key is deleted, 0 for never. KEY_EXISTS
+        (revision = that of the key), TOO_LARGE."""
         ...
 
     async def update(self, key: str, value: bytes, *, expected: int, ttl: float = 0) -> int:
-        """Compare-and-swap on the mod revision; returns the new revision. KEY_NOT_FOUND, CONFLICT (revision = actual)."""
+        """Compare-and-swap on the mod revision; returns the new one. KEY_NOT_FOUND, CONFLICT (revision = actual).
+
+        `ttl` replaces the time to live the key had; 0 removes it."""
         ...
 
     async def delete(self, key: str, *, expected: int) -> int:
@@ -104,14 +110,17 @@ class Storage(Protocol):
         """Keys with `prefix`, from `start` on, at `revision` (0: newest). COMPACTED, FUTURE_REVISION."""
         ...
 
-    async def history(self, prefix: str, *, after: int, until: int) -> list[Event]:
+    async def history(self, prefix: str, *, after: int, until: int) -> Events:
         """Events with after < revision <= until. COMPACTED when `after` is below the compacted revision."""
         ...
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Receive every event committed from now on; returns the function that stops it."""
 
-    async def compact(self, revision: int) -> None: ...
+    async def compact(self, revision: int) -> None:
+        """Give up history up to `revision`; the state at it can still be listed. Less than before changes nothing.
+
+        FUTURE_REVISION."""
 
     async def sync(self) -> int:
         """The newest revision any writer of this store has committed; listeners have seen it on return.

@@ -1,0 +1,555 @@
+# The connection: parser events to handler calls, answers to the transport, deadlines and flow control.
+
+cdef enum:
+    PIPELINE_LIMIT = 65536     # bytes behind an unanswered request above which reading stops
+    BURST = 16                 # pipelined requests answered before other connections have their turn
+
+cdef enum State:
+    OPEN
+    LINGERING      # the last answer is out; what still comes is dropped, so that no reset overtakes the answer
+    CLOSING        # closed, output still on its way
+    CLOSED
+
+cdef enum Timer:
+    NOTHING
+    IDLE           # between requests: closed without a word
+    READING_HEAD
+    READING_BODY
+    ENDING         # lingering or closing
+
+
+@cython.final
+cdef class ChunkWriter:
+    """The `StreamWriter` of an answer under way."""
+
+    cdef HTTP1Protocol _protocol     # None once the stream has ended
+    cdef bint _chunked
+    cdef list _corked                # what start() writes, sent together with the head
+    cdef list _callbacks
+
+    @property
+    def buffered(self):
+        if self._protocol is None:
+            return 0
+        return self._protocol._transport.get_write_buffer_size()
+
+    @property
+    def closed(self):
+        return self._protocol is None
+
+    def write(self, bytes data not None):
+        if self._protocol is not None and data:
+            self._send(_chunk(data) if self._chunked else data)
+
+    def write_framed(self, bytes frames not None):
+        if self._protocol is not None and frames:
+            self._send(frames if self._chunked else unframed(frames))
+
+    def finish(self):
+        cdef HTTP1Protocol protocol = self._protocol
+        if protocol is not None:
+            if self._chunked:
+                self._send(b"0\r\n\r\n")
+            self._uncork()
+            self._end()
+            protocol._answered()
+
+    def abort(self):
+        cdef HTTP1Protocol protocol = self._protocol
+        if protocol is not None:
+            self._uncork()
+            protocol._abort()
+
+    def on_close(self, callback):
+        if self._protocol is None:
+            _run_callbacks([callback])
+        elif self._callbacks is None:
+            self._callbacks = [callback]
+        else:
+            self._callbacks.append(callback)
+
+    cdef void _send(self, bytes data) except *:
+        if self._corked is not None:
+            self._corked.append(data)
+        else:
+            self._protocol._put(data)
+
+    cdef void _uncork(self) except *:
+        cdef list corked = self._corked
+        if corked is not None:
+            self._corked = None
+            if self._protocol is not None:
+                self._protocol._put(b"".join(corked))
+
+    cdef void _end(self):
+        cdef list callbacks = self._callbacks
+        self._protocol = None
+        self._callbacks = None
+        _run_callbacks(callbacks)
+
+
+@cython.final
+cdef class HTTP1Protocol:
+    cdef object _handler
+    cdef Registry _server
+    cdef Limits _limits
+    cdef object _transport
+    cdef RequestParser _parser
+    cdef Connection _connection
+    cdef Request _request            # the one being answered
+    cdef object _task                # what its answer waits for
+    cdef ChunkWriter _writer
+    cdef Output _output
+    cdef State _state
+    cdef bint _busy, _running, _write_paused, _read_paused, _eof
+    cdef bint _last                  # close after the answer under way
+    cdef bint _linger                # and drop what the client still sends
+    cdef int64_t _linger_left        # body bytes still to come, -1 when unknown
+    cdef Timer _timer
+    cdef double _deadline
+    cdef double _stall               # when a client that does not read is given up
+    cdef Py_ssize_t _stalled         # bytes it had not taken when that was set
+
+    def __cinit__(self):
+        global _live_protocols
+        _live_protocols += 1
+
+    def __dealloc__(self):
+        global _live_protocols
+        _live_protocols -= 1
+
+    def __init__(self, handler, Registry server not None, Limits limits not None):
+        self._handler = handler
+        self._server = server
+        self._limits = limits
+        self._linger_left = -1
+
+    # Called by the transport
+
+    def connection_made(self, transport):
+        cdef Registry server = self._server
+        self._transport = transport
+        server._connections.add(self)
+        server._accepted += 1
+        transport.set_write_buffer_limits(high=self._limits.write_buffer)
+        self._set_timer(IDLE, self._limits.header_timeout)
+        if server.max_connections and len(server._connections) > server.max_connections:
+            server._refused += 1
+            if len(server._connections) > server.max_connections + 64:
+                self._abort()
+            else:
+                self._refuse(503, "too many connections")
+            return
+        self._parser = RequestParser(self._limits)
+        self._connection = _connection(transport)
+
+    def get_buffer(self, hint):
+        # One buffer for all connections: uvloop reads and reports in one go, so it is free again before the next read.
+        return self._server._read_view
+
+    def buffer_updated(self, Py_ssize_t count):
+        self._received(PyBytes_FromStringAndSize(PyByteArray_AS_STRING(self._server._read_buffer), count))
+
+    def data_received(self, data):
+        self._received(bytes(data))
+
+    def eof_received(self):
+        """A half-closed client still gets the answer it waits for, except a stream, which could go on for ever."""
+        self._eof = True
+        if self._writer is not None:
+            self._abort()
+        elif self._state == OPEN and (self._busy or self._write_paused and self._parser._buffered()):
+            return not self._connection.tls       # TLS ends both ways at once
+        return False
+
+    def connection_lost(self, exc):
+        cdef Request request = self._request
+        cdef ChunkWriter writer = self._writer
+        self._state = CLOSED
+        self._server._connections.discard(self)
+        self._timer = NOTHING
+        self._output = None
+        self._writer = None
+        self._request = None
+        if self._parser is not None:
+            self._parser._close()
+        if self._task is not None:
+            self._task.cancel()
+        if writer is not None:
+            writer._end()
+        if self._busy:
+            self._busy = False
+            self._server._end()
+            if request is not None:
+                _run_callbacks(request._callbacks)
+                request._callbacks = None
+
+    def pause_writing(self):
+        self._write_paused = True
+        self._stalled = self._transport.get_write_buffer_size()
+        self._stall = _clock(CLOCK_MONOTONIC) + self._limits.write_timeout
+
+    def resume_writing(self):
+        self._write_paused = False
+        if self._output is not None:
+            self._pump()
+        else:
+            self._advance()
+
+    # Requests
+
+    cdef void _received(self, bytes data) except *:
+        if self._state == OPEN:
+            self._parser._feed(data)
+            if self._busy:
+                self._settle()
+            else:
+                self._advance()
+        elif self._state == LINGERING and self._linger_left >= 0:
+            self._dropped(len(data))
+
+    cdef void _dropped(self, Py_ssize_t count) except *:
+        self._linger_left -= count
+        if self._linger_left <= 0:
+            self._close()
+
+    def _go_on(self):
+        self._advance()
+
+    cdef void _advance(self) except *:
+        """Parse and answer until bytes, the handler or the client's reading have to be waited for."""
+        cdef int burst = BURST
+        cdef Event event
+        if self._running:
+            return
+        self._running = True
+        try:
+            while self._state == OPEN and not self._busy and not self._write_paused:
+                if burst == 0:
+                    self._server.loop.call_soon(self._go_on)
+                    break
+                try:
+                    event = self._parser._advance()
+                except RefusedError as error:
+                    self._server._malformed += 1
+                    self._refuse(error.status, error.text)
+                    break
+                if event == MORE:
+                    break
+                elif event == HEAD:
+                    if self._parser._request.expects and self._parser._buffered() == 0:
+                        self._put(b"HTTP/1.1 100 Continue\r\n\r\n")
+                else:
+                    burst -= 1
+                    self._start(event == TOO_LARGE)
+        finally:
+            self._running = False
+        self._settle()
+
+    cdef void _settle(self) except *:
+        """After a turn: the deadline that belongs to the state, and whether to read on."""
+        cdef Py_ssize_t waiting
+        if self._state != OPEN:
+            return
+        waiting = self._parser._buffered()
+        if self._busy or self._write_paused:
+            self._timer = NOTHING
+            # (a client that pipelines is not read further; its disconnect is then seen when its answer is written)
+            if waiting > PIPELINE_LIMIT and not self._read_paused:
+                self._read_paused = True
+                self._transport.pause_reading()
+            return
+        if self._eof:
+            self._close()
+            return
+        if self._read_paused:
+            self._resume_reading()
+        if self._parser._phase > FIELDS:
+            if self._timer != READING_BODY:
+                self._set_timer(READING_BODY, self._limits.body_timeout)
+        elif waiting:
+            if self._timer != READING_HEAD:
+                self._set_timer(READING_HEAD, self._limits.header_timeout)
+        elif self._timer != IDLE:
+            self._set_timer(IDLE, self._limits.idle_timeout)
+
+    cdef void _resume_reading(self) except *:
+        self._read_paused = False
+        if not self._eof:
+            self._transport.resume_reading()
+
+    cdef void _start(self, bint too_large) except *:
+        """Hand the parser's request to the handler."""
+        cdef Request request = self._parser._request
+        cdef object handler = self._handler
+        self._parser._request = None
+        request.connection = self._connection
+        self._request = request
+        self._busy = True
+        self._timer = NOTHING
+        self._last = not self._parser._keep_alive
+        self._server._begin()
+        if too_large:
+            self._last = self._linger = True
+            if not self._parser._chunked:
+                self._linger_left = self._parser._length
+            handler = self._server._too_large
+            if handler is None:
+                self._plain(413)
+                return
+        elif len(request.path) == 1 and request.path == "*":      # OPTIONS *: about the server, not a resource
+            self._send(200, [], b"", 0)
+            return
+        try:
+            answer = handler(request)
+            if type(answer) is self._server._response_type:
+                self._respond(answer)
+            else:
+                self._other_answer(answer)
+        except Exception:
+            self._failed()
+
+    cdef void _other_answer(self, answer) except *:
+        if isinstance(answer, self._server._stream_type):
+            self._stream(answer)
+        elif isinstance(answer, self._server._response_type):
+            self._respond(answer)
+        else:
+            self._task = asyncio.ensure_future(answer, loop=self._server.loop)
+            self._task.add_done_callback(self._task_done)
+
+    def _task_done(self, task):
+        if self._task is task:
+            self._task = None
+        if task.cancelled():
+            self._abort()
+            return
+        error = task.exception()
+        if self._state != OPEN:
+            self._answer_for_nobody(task, error)
+            return
+        try:
+            if error is not None:
+                raise error
+            answer = task.result()
+            if isinstance(answer, self._server._stream_type):
+                self._stream(answer)
+            else:
+                self._respond(answer)
+        except Exception:
+            self._failed()
+
+    cdef void _answer_for_nobody(self, task, error) except *:
+        """The client is gone; a stream still learns that from its writer, so that it can let go of what it holds."""
+        if error is not None:
+            logger.error("the handler failed after its client had gone", exc_info=error)
+        elif isinstance(task.result(), self._server._stream_type):
+            task.result().start(ChunkWriter.__new__(ChunkWriter))
+
+    cdef void _failed(self) except *:
+        """In an except clause: log, and answer 500 unless something of the answer is out already."""
+        logger.exception("the handler of %s %s failed", self._request.method if self._request else "",
+                         self._request.path if self._request else "")
+        if self._output is not None or self._writer is not None or not self._busy:
+            self._abort()
+            return
+        self._last = True
+        self._plain(500)
+
+    # Answers
+
+    cdef void _plain(self, int status) except *:
+        body = _status_line(status)[9:-2]
+        self._send(status, [(b"Content-Type", b"text/plain; charset=utf-8")], body, len(body))
+
+    cdef Head _head(self, int status, list fields, int64_t length):
+        cdef Head head = Head.__new__(Head)
+        head.status = status
+        head.date = self._server._date_line()
+        head.length = length
+        head.set_fields(fields)
+        if self._server.draining or self._last or self._eof and not self._parser._buffered():
+            head.close = True
+        self._last = head.close
+        head.http10 = self._request.minor == 0
+        return head
+
+    cdef void _respond(self, response) except *:
+        cdef list fields = response.headers
+        body = response.body
+        cdef bint whole = type(body) is bytes
+        cdef Py_ssize_t size = len(<bytes>body) if whole else _total(body)
+        if size > GZIP_LIMIT and response.compress and self._request.method != "HEAD" and _accepts_gzip(self._request):
+            self._compress(response.status, fields, body)
+            return
+        self._send(response.status, fields, body, size)
+
+    cdef void _compress(self, int status, list fields, body) except *:
+        cdef Request request = self._request
+        future = self._server.loop.run_in_executor(None, compressed, body)
+        fields = [*fields, (b"Content-Encoding", b"gzip"), (b"Vary", b"Accept-Encoding")]
+
+        def done(future):
+            if self._state == OPEN and self._request is request and not future.cancelled():
+                try:
+                    self._send(status, fields, future.result(), len(future.result()))
+                except Exception:
+                    self._failed()
+
+        future.add_done_callback(done)
+
+    cdef void _send(self, int status, list fields, body, Py_ssize_t size) except *:
+        cdef Head head = self._head(status, fields, size)
+        cdef bint bare = self._request.method == "HEAD"
+        if status < 200 or status == 204 or status == 304:
+            head.length = -1
+            bare = True
+        elif bare and size == 0 and head.length_given is not None:
+            head.length = int(head.length_given)
+        if bare or size == 0:
+            self._write(head.encode(b""), None)
+        elif size <= JOIN_LIMIT:
+            self._write(head.encode(<bytes>body if type(body) is bytes else b"".join(body)), None)
+        else:
+            self._write(head.encode(b""), (body,) if type(body) is bytes else body)
+
+    cdef void _write(self, bytes head, chunks) except *:
+        if chunks is None:
+            self._put(head)
+            self._answered()
+        else:
+            self._output = _output(head, chunks)
+            self._pump()
+
+    cdef inline void _put(self, data) except *:
+        # A transport that is gone but has not said so yet may raise; `connection_lost` is on its way.
+        if not self._transport.is_closing():
+            self._transport.write(data)
+
+    cdef void _pump(self) except *:
+        """Give the transport of the answer what it takes; `resume_writing` comes back for more."""
+        cdef Output output = self._output
+        while not self._write_paused and self._output is not None:
+            piece = output.take()
+            if piece is not None:
+                self._put(piece)
+            if output.done():
+                self._output = None
+                self._answered()
+                return
+
+    cdef void _answered(self) except *:
+        """The answer is complete, as far as this side can say."""
+        if not self._busy:
+            return
+        self._busy = False
+        self._writer = None
+        self._request._callbacks = None
+        self._request = None
+        if self._linger and self._state == OPEN:
+            self._begin_linger()
+        elif self._last:
+            self._close()
+        self._server._end()
+        if self._state == OPEN and not self._running:
+            self._advance()
+
+    cdef void _stream(self, stream) except *:
+        cdef Head head = self._head(stream.status, stream.headers, -1)
+        cdef ChunkWriter writer = ChunkWriter.__new__(ChunkWriter)
+        head.chunked = self._request.minor > 0
+        if not head.chunked:
+            head.close = self._last = True
+            head.http10 = False
+        if self._request.method == "HEAD":
+            self._write(head.encode(b""), None)
+            stream.start(writer)
+            return
+        writer._chunked = head.chunked
+        writer._corked = [head.encode(b"")]
+        writer._protocol = self
+        self._writer = writer
+        try:
+            stream.start(writer)
+        except Exception:
+            if writer._corked is not None:        # nothing is out: the client can still be told
+                self._writer = None
+                writer._corked = None
+                writer._end()
+            raise
+        if writer._protocol is not None:
+            writer._uncork()
+            if self._eof:
+                self._abort()
+
+    # Ends and deadlines
+
+    cdef void _refuse(self, int status, str text) except *:
+        """Answer without the handler and end the connection."""
+        self._put(_plain_answer(status, text))
+        self._begin_linger()
+
+    cdef void _begin_linger(self) except *:
+        self._state = LINGERING
+        self._set_timer(ENDING, self._limits.linger)
+        if self._eof:
+            self._close()
+            return
+        if self._read_paused:
+            self._resume_reading()
+        if self._transport.can_write_eof():
+            self._transport.write_eof()
+        if self._linger_left >= 0:
+            self._dropped(self._parser._buffered())
+
+    cdef void _close(self) except *:
+        if self._state < CLOSING:
+            self._state = CLOSING
+            self._set_timer(ENDING, self._limits.write_timeout)
+            self._transport.close()
+
+    cdef void _abort(self) except *:
+        if self._state != CLOSED:
+            self._state = CLOSING
+            self._set_timer(ENDING, self._limits.write_timeout)
+            self._transport.abort()
+
+    cdef void _close_if_idle(self) except *:
+        if self._state == OPEN and not self._busy and not self._parser._buffered() and self._parser._phase == REQUEST_LINE:
+            self._close()
+
+    cdef inline void _set_timer(self, Timer timer, double seconds) noexcept:
+        self._timer = timer
+        self._deadline = _clock(CLOCK_MONOTONIC) + seconds
+
+    cdef void _check(self, double now) except *:
+        """Act when a deadline has passed."""
+        cdef Py_ssize_t waiting
+        if self._write_paused and now >= self._stall:
+            waiting = self._transport.get_write_buffer_size()
+            if waiting >= self._stalled and self._writer is None:
+                self._server._timeouts += 1
+                self._abort()
+                return
+            self._stalled = waiting
+            self._stall = now + self._limits.write_timeout
+        if self._timer == NOTHING or now < self._deadline:
+            return
+        if self._timer == ENDING:
+            if self._state == LINGERING:
+                self._close()
+            else:
+                self._abort()
+            return
+        self._server._timeouts += 1
+        if self._timer == IDLE:
+            self._close()
+        else:
+            self._refuse(408, "")
+
+
+cdef Py_ssize_t _total(body) except -1:
+    cdef Py_ssize_t size = 0
+    for chunk in body:
+        size += len(<bytes?>chunk)
+    return size

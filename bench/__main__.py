@@ -1,0 +1,290 @@
+"""`make bench`: every row of the server, and the same bytes from the bare limit server, in one run.
+
+    python -m bench [--seconds N] [--only WORD] [--quick]
+
+Prints a table and appends one JSON line to `bench/results/HOST.jsonl`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import os
+import pickle
+import platform
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from bench import objects
+from bench.load import Result, Shot, fire, results_folder
+from bench.process import Limit, Measured, Served
+
+TOKEN = "bench-token"
+NS = f"/api/v1/namespaces/{objects.NAMESPACE}"
+LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{objects.NAMESPACE}/leases"
+PODS = 1000
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+PARTIAL = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
+MERGE = (("Content-Type", "application/merge-patch+json"),)
+JSON = (("Content-Type", "application/json"),)
+
+
+def body(tree: objects.Tree) -> str:
+    return json.dumps(tree, separators=(",", ":"))
+
+
+def rows() -> dict[str, Shot]:
+    """Row name -> what is sent."""
+    pods = f"{NS}/pods"
+    return {
+        "GET configmap 1 KB": Shot(f"{NS}/configmaps/one"),
+        "GET pod 5 KB": Shot(f"{pods}/pod-0001"),
+        "GET missing (404)": Shot(f"{NS}/configmaps/none"),
+        "LIST 1000 pods": Shot(pods),
+        "LIST 1000 pods RV=0": Shot(f"{pods}?resourceVersion=0"),
+        "LIST pods limit=100": Shot(f"{pods}?limit=100"),
+        "LIST pods label (10 of 1000)": Shot(f"{pods}?labelSelector=rare%3Dyes"),
+        "LIST pods field (20 of 1000)": Shot(f"{pods}?fieldSelector=spec.nodeName%3Dnode-7"),
+        "LIST 500 pods": Shot("/api/v1/namespaces/half/pods"),
+        "Table of 500 pods": Shot("/api/v1/namespaces/half/pods", headers=(("Accept", TABLE),)),
+        "PartialObjectMetadata 1000": Shot(pods, headers=(("Accept", PARTIAL),)),
+        "create configmap 1 KB": Shot(
+            f"{NS}/configmaps", "POST", body(objects.configmap("c-@ID@-@N@")), JSON
+        ),
+        "create pod": Shot("/api/v1/namespaces/new/pods", "POST", body(objects.pod("p-@ID@-@N@")), JSON),
+        "merge patch configmap": Shot(
+            f"{NS}/configmaps/patched-@N@", "PATCH", '{"data":{"n":"@N@"}}', MERGE, modulo=64
+        ),
+        "lease renewal": Shot(
+            f"{LEASES}/lease-@N@",
+            "PATCH",
+            '{"spec":{"renewTime":"2026-01-02T03:04:05.000000Z","leaseTransitions":@N@}}',
+            MERGE,
+            modulo=64,
+        ),
+    }
+
+
+class Client:
+    """One keep-alive connection for setting up."""
+
+    def __init__(self, port: int) -> None:
+        self.connection = http.client.HTTPSConnection("127.0.0.1", port, context=ssl._create_unverified_context())
+
+    def send(self, method: str, target: str, tree: Any = None, headers: tuple[tuple[str, str], ...] = JSON) -> bytes:
+        sent = {"Authorization": f"Bearer {TOKEN}", **dict(headers)}
+        self.connection.request(method, target, body(tree) if tree is not None else None, sent)
+        answer = self.connection.getresponse()
+        data = answer.read()
+        if answer.status >= 300 and answer.status not in (404, 409):
+            raise RuntimeError(f"{method} {target}: {answer.status} {data[:300]!r}")
+        return data
+
+    def raw(self, shot: Shot, number: int) -> bytes:
+        """The whole answer, head included, as it came over the wire."""
+        text = shot.body.replace("@ID@", "raw").replace("@N@", str(number))
+        target = shot.target.replace("@N@", "1")
+        context = ssl._create_unverified_context()
+        with context.wrap_socket(socket.create_connection(("127.0.0.1", self.connection.port))) as stream:
+            head = f"{shot.method} {target} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
+            head += "".join(f"{k}: {v}\r\n" for k, v in shot.headers)
+            if text:
+                head += f"Content-Length: {len(text)}\r\n"
+            stream.sendall((head + "\r\n" + text).encode())
+            data = b""
+            while b"\r\n\r\n" not in data:
+                data += stream.recv(65536)
+            before, _, rest = data.partition(b"\r\n\r\n")
+            length = next(
+                int(line.partition(b":")[2]) for line in before.split(b"\r\n") if line.lower().startswith(b"content-length")
+            )
+            chunks = [rest]
+            have = len(rest)
+            while have < length:
+                chunks.append(stream.recv(1 << 20))
+                have += len(chunks[-1])
+            return before + b"\r\n\r\n" + b"".join(chunks)
+
+
+def populate(client: Client) -> None:
+    for name in (objects.NAMESPACE, "half", "new"):
+        client.send("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+        client.send("POST", f"/api/v1/namespaces/{name}/serviceaccounts", account)
+    client.send("POST", f"{NS}/configmaps", objects.configmap("one"))
+    for number in range(64):
+        client.send("POST", f"{NS}/configmaps", objects.configmap(f"patched-{number}"))
+        client.send("POST", LEASES, objects.lease(f"lease-{number}"))
+    for namespace, count in ((objects.NAMESPACE, PODS), ("half", PODS // 2)):
+        add_pods(client, namespace, count)
+
+
+def add_pods(client: Client, namespace: str, count: int) -> None:
+    target = f"/api/v1/namespaces/{namespace}/pods"
+    for number in range(count):
+        name = f"pod-{number:04d}"
+        client.send("POST", target, objects.pod(name, number))
+        client.send("PATCH", f"{target}/{name}/status", objects.pod_status(number), MERGE)
+
+
+def certificate(folder: Path) -> None:
+    """The limit serves with the server's own certificate."""
+    shutil.copy(folder / "data/pki/apiserver.crt", folder / "cert.pem")
+    shutil.copy(folder / "data/pki/apiserver.key", folder / "key.pem")
+
+
+def fan_out(server: Measured, port: int, target: str, watchers: int, events: int, write: Any) -> dict[str, float]:
+    """Open the streams, write `events` changes, wait until all have arrived; CPU per event delivered."""
+    command = [sys.executable, "-m", "bench.fanout", str(port), target, TOKEN, str(watchers), str(events)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline().strip() == "ready"
+    before = server.cpu()
+    for number in range(events):
+        write(number)
+    outcome = json.loads(process.stdout.readline())
+    spent = server.cpu() - before
+    process.wait(30)
+    delivered = outcome["delivered"]
+    return {"cpu": spent / delivered * 1e6, "per_second": delivered / outcome["seconds"], "watchers": watchers}
+
+
+def watch_rows(server: Served, limit: Limit, client: Client, events: int) -> dict[str, dict[str, Any]]:
+    rows = {}
+    for watchers in (200, 1000):
+        listing = json.loads(client.send("GET", f"{NS}/configmaps?limit=1"))
+        version = listing["metadata"]["resourceVersion"]
+        target = f"{NS}/configmaps?watch=true&resourceVersion={version}"
+
+        def change(number: int) -> None:
+            client.send("PATCH", f"{NS}/configmaps/one", {"data": {"n": str(time.time_ns())}}, MERGE)
+
+        ours = fan_out(server, server.port, target, watchers, events, change)
+        frame = b'{"type":"MODIFIED","object":' + client.send("GET", f"{NS}/configmaps/one").rstrip() + b"}\n"
+        other = http.client.HTTPSConnection("127.0.0.1", limit.port, context=ssl._create_unverified_context())
+
+        def push(number: int, frame: bytes = frame, other: http.client.HTTPSConnection = other) -> None:
+            other.request("POST", "/event", frame)
+            other.getresponse().read()
+
+        bare = fan_out(limit, limit.port, "/stream", watchers, events, push)
+        rows[f"watch event x {watchers}"] = {"ours": ours, "limit": bare, "ratio": ours["cpu"] / bare["cpu"]}
+    return rows
+
+
+def start_rows(folder: Path, log: Path) -> dict[str, float]:
+    """Start time and memory, empty and with 10,000 pods of 5 KB."""
+    empty = Served(folder / "empty", log)
+    first = empty.ready_seconds
+    empty.stop()
+    again = Served(folder / "empty", log, "--token-auth-file", str(folder / "tokens.csv"))
+    idle = again.resident()
+    found = {"first start s": first, "start s": again.ready_seconds, "idle MB": idle / 1e6}
+    client = Client(again.port)
+    client.send("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "many"}})
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+    client.send("POST", "/api/v1/namespaces/many/serviceaccounts", account)
+    add_pods(client, "many", 10_000)
+    found["10k pods MB"] = again.resident() / 1e6
+    again.stop()
+    loaded = Served(folder / "empty", log)
+    found["start with 10k pods s"] = loaded.ready_seconds
+    found["10k pods after restart MB"] = loaded.resident() / 1e6
+    loaded.stop()
+    return found
+
+
+def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    (folder / "tokens.csv").write_text(f'{TOKEN},admin,1,"system:masters"\n')
+    server = Served(folder / "data", folder / "server.log", "--token-auth-file", str(folder / "tokens.csv"))
+    client = Client(server.port)
+    populate(client)
+    shots = {name: shot for name, shot in rows().items() if options.only.lower() in name.lower()}
+    answers = {}
+    for number, shot in enumerate(shots.values()):
+        key = shot.target if shot.method == "GET" else f"{shot.method} {shot.target}"
+        answer = client.raw(shot, number)
+        for n in range(64) if "@N@" in shot.target else (0,):
+            answers[key.replace("@N@", str(n))] = answer
+        if shot.headers and shot.method == "GET":
+            answers[key + "#" + shot.headers[0][1]] = answer
+    certificate(folder)
+    measured: dict[str, Any] = {}
+    for name, shot in shots.items():
+        ours = fire(
+            server, server.url, shot, TOKEN, seconds=options.seconds, connections=options.connections, run=f"r{len(measured)}"
+        )
+        key = shot.target if shot.method == "GET" else f"{shot.method} {shot.target}"
+        own = {key.replace("@N@", str(n)): answers[key.replace("@N@", str(n))] for n in range(64 if "@N@" in key else 1)}
+        if shot.headers and shot.method == "GET":
+            own[shot.target] = answers[key + "#" + shot.headers[0][1]]
+        (folder / "answers.bin").write_bytes(pickle.dumps(own))
+        limit = Limit(folder, folder / "limit.log")
+        bare = fire(limit, limit.url, shot, TOKEN, seconds=options.seconds, connections=options.connections, run="l")
+        limit.stop()
+        measured[name] = {"ours": asdict(ours), "limit": asdict(bare), "ratio": ours.cpu / bare.cpu}
+        show(name, ours, bare)
+    if options.only.lower() in "watch event":
+        (folder / "answers.bin").write_bytes(pickle.dumps({}))
+        limit = Limit(folder, folder / "limit.log")
+        for name, row in watch_rows(server, limit, client, options.events).items():
+            measured[name] = row
+            print(f"{name:32} {row['ours']['cpu']:9.1f} {row['limit']['cpu']:9.1f} {row['ratio']:6.2f}x", flush=True)
+        limit.stop()
+    server.stop()
+    if not options.quick and options.only.lower() in "start":
+        measured["start and memory"] = start_rows(folder, folder / "server.log")
+        for name, value in measured["start and memory"].items():
+            print(f"{name:32} {value:9.3f}")
+    return measured
+
+
+def show(name: str, ours: Result, bare: Result) -> None:
+    print(
+        f"{name:32} {ours.cpu:9.1f} {bare.cpu:9.1f} {ours.cpu / bare.cpu:6.2f}x {ours.per_second:9.0f}/s "
+        f"p50 {ours.p50 * 1e3:7.2f} ms p99 {ours.p99 * 1e3:7.2f} ms" + (f" ERRORS {ours.errors}" if ours.errors else ""),
+        flush=True,
+    )
+
+
+def commit() -> str:
+    found = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    return found.stdout.strip() or "unknown"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=5, help="load per row")
+    parser.add_argument("--connections", type=int, default=32)
+    parser.add_argument("--events", type=int, default=50, help="changes per watch row")
+    parser.add_argument("--only", default="", help="rows whose name contains this")
+    parser.add_argument("--quick", action="store_true", help="leave out start time and memory")
+    options = parser.parse_args()
+    print(f"{'row':32} {'us/op':>9} {'limit':>9} {'ratio':>7}")
+    with tempfile.TemporaryDirectory(prefix="fastapi-core-bench-") as folder:
+        measured = run(options, Path(folder))
+    record = {
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "commit": commit(),
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "seconds": options.seconds,
+        "rows": measured,
+    }
+    results_folder().mkdir(exist_ok=True)
+    with (results_folder() / "results.jsonl").open("a") as file:
+        file.write(json.dumps(record, separators=(",", ":")) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Defaults that OpenAPI does not state, declared per type; `apis/defaults.py` applies them."""

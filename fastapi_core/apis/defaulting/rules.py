@@ -1,0 +1,100 @@
+"""The words in which defaults are declared: each makes a function that completes one object in place.
+
+`absent` follows pointers (unset), `empty` plain members (unset or zero), as the reference's defaulting functions do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Tree = dict[str, Any]
+Rule = Callable[[Tree], None]
+Condition = Callable[[Tree], bool]
+
+
+def fresh(value: Any) -> Any:
+    """A copy that shares nothing mutable with the declaration."""
+    if isinstance(value, dict):
+        return {key: fresh(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [fresh(item) for item in value]
+    return value
+
+
+def absent(**values: Any) -> Rule:
+    """Set each member that is not there."""
+    pairs = tuple(values.items())
+
+    def rule(tree: Tree) -> None:
+        for name, value in pairs:
+            if tree.get(name) is None:
+                tree[name] = value if value.__class__ in _SCALARS else fresh(value)
+
+    return rule
+
+
+def empty(**values: Any) -> Rule:
+    """Set each member that is missing or holds its zero value."""
+    pairs = tuple(values.items())
+
+    def rule(tree: Tree) -> None:
+        for name, value in pairs:
+            if not tree.get(name):
+                tree[name] = value if value.__class__ in _SCALARS else fresh(value)
+
+    return rule
+
+
+_SCALARS = frozenset({str, int, bool, float})
+
+
+def when(condition: Condition, *rules: Rule) -> Rule:
+    """Rules that hold only under a condition on the same object."""
+
+    def rule(tree: Tree) -> None:
+        if condition(tree):
+            for inner in rules:
+                inner(tree)
+
+    return rule
+
+
+def within(name: str, *rules: Rule) -> Rule:
+    """Rules for the object at member `name`, which is made when it is missing."""
+
+    def rule(tree: Tree) -> None:
+        inner = tree.get(name)
+        if inner is None:
+            inner = tree[name] = {}
+        for each in rules:
+            each(inner)
+
+    return rule
+
+
+def equals(name: str, *values: Any) -> Condition:
+    """The member is one of the values."""
+    return lambda tree: tree.get(name) in values
+
+
+def has(name: str) -> Condition:
+    return lambda tree: tree.get(name) is not None
+
+
+def lacks(name: str) -> Condition:
+    return lambda tree: tree.get(name) is None
+
+
+def filled(name: str) -> Condition:
+    return lambda tree: bool(tree.get(name))
+
+
+def copied(target: str, source: str) -> Rule:
+    """An empty member takes the value of another."""
+
+    def rule(tree: Tree) -> None:
+        if not tree.get(target) and tree.get(source):
+            tree[target] = fresh(tree[source])
+
+    return rule

@@ -1,0 +1,240 @@
+"""Small per-kind behaviour: namespaces, workloads, storage, services, certificates."""
+
+from __future__ import annotations
+
+from fastapi_core.apis.strategies.basics import Tree, desired, keep
+from fastapi_core.errors import FieldError
+from fastapi_core.meta import names, time
+from fastapi_core.registry.metadata import qualified_finalizer
+
+_TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+
+
+# Namespaces
+
+
+def prepare_namespace(new: Tree, old: Tree | None) -> None:
+    """Finalizers are the namespace controller's: set on create, changed by the finalize subresource only."""
+    if old is not None:
+        keep(new.setdefault("spec", {}), old.get("spec") or {}, "finalizers")
+        return
+    new["status"] = {"phase": "Active"}
+    spec = new.setdefault("spec", {})
+    finalizers = spec.get("finalizers") or []
+    if "kubernetes" not in finalizers:
+        finalizers = [*finalizers, "kubernetes"]
+    spec["finalizers"] = finalizers
+
+
+def prepare_namespace_finalize(new: Tree, old: Tree) -> None:
+    """PUT .../finalize: takes spec.finalizers and labels, never the status."""
+    keep(new, old, "status")
+
+
+def validate_namespace(new: Tree, old: Tree | None) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for finalizer in (new.get("spec") or {}).get("finalizers") or ():
+        texts = names.qualified_name(finalizer)
+        errors += [FieldError("Invalid value", "spec.finalizers", text, finalizer) for text in texts]
+        errors += qualified_finalizer(finalizer, "spec.finalizers")
+    if old is not None:
+        phase = (new.get("status") or {}).get("phase") or ""
+        deleting = bool(new["metadata"].get("deletionTimestamp"))
+        if not deleting and phase != "Active":
+            text = "may only be 'Active' if `deletionTimestamp` is empty"
+            errors.append(FieldError("Invalid value", "status.Phase", text, phase))
+        elif deleting and phase != "Terminating":
+            text = "may only be 'Terminating' if `deletionTimestamp` is not empty"
+            errors.append(FieldError("Invalid value", "status.Phase", text, phase))
+    return errors
+
+
+# Workloads
+
+
+def prepare_daemon_set(new: Tree, old: Tree | None) -> None:
+    """Counts template changes in an annotation, as the first API versions did in a field."""
+    metadata: Tree = new["metadata"]
+    annotations = metadata.get("annotations") or {}
+    if old is None:
+        number = 1
+    else:
+        text = (old["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION, "0")
+        number = int(text) if text.isdigit() else 0
+        if (new.get("spec") or {}).get("template") != (old.get("spec") or {}).get("template"):
+            number += 1
+    annotations[_TEMPLATE_GENERATION] = str(number)
+    metadata["annotations"] = annotations
+
+
+def prepare_stateful_set(new: Tree, old: Tree | None) -> None:
+    """Drops the setting of a feature that is off."""
+    rolling = ((new.get("spec") or {}).get("updateStrategy") or {}).get("rollingUpdate")
+    if rolling:
+        rolling.pop("maxUnavailable", None)
+
+
+def keep_labels(new: Tree, old: Tree | None) -> None:
+    """A deployment's status writer cannot change labels."""
+    if old is not None:
+        keep(new["metadata"], old["metadata"], "labels")
+
+
+def prepare_job(new: Tree, old: Tree | None) -> None:
+    """A job selects its pods by its own uid, unless the user manages the selector."""
+    spec: Tree = new.setdefault("spec", {})
+    if old is not None or spec.get("manualSelector"):
+        return
+    metadata: Tree = new["metadata"]
+    uid, name = metadata.get("uid") or "", metadata.get("name") or ""
+    template: Tree = spec.setdefault("template", {})
+    template_metadata: Tree = template.setdefault("metadata", {})
+    labels = template_metadata.get("labels") or {}
+    own = metadata.get("labels")
+    inherits = own is None or own == labels
+    for prefix in ("", "batch.kubernetes.io/"):
+        if uid:
+            labels[f"{prefix}controller-uid"] = uid
+        labels[f"{prefix}job-name"] = name
+    template_metadata["labels"] = dict(sorted(labels.items()))
+    if inherits:
+        metadata["labels"] = dict(template_metadata["labels"])
+    selector = spec.get("selector") or {}
+    match = selector.get("matchLabels") or {}
+    if uid:
+        match.setdefault("batch.kubernetes.io/controller-uid", uid)
+    selector["matchLabels"] = match
+    spec["selector"] = selector
+
+
+# Storage
+
+
+def prepare_volume(new: Tree, old: Tree | None) -> None:
+    if old is None:
+        new["status"] = {"phase": "Pending", "lastPhaseTransitionTime": time.now()}
+        protect(new, "kubernetes.io/pv-protection")
+
+
+def prepare_volume_status(new: Tree, old: Tree | None) -> None:
+    """Notes when the phase changed."""
+    status: Tree = new.get("status") or {}
+    before: Tree = (old or {}).get("status") or {}
+    if status.get("phase") != before.get("phase") and (
+        status.get("lastPhaseTransitionTime") == before.get("lastPhaseTransitionTime")
+    ):
+        status["lastPhaseTransitionTime"] = time.now()
+
+
+def prepare_claim(new: Tree, old: Tree | None) -> None:
+    if old is None:
+        new["status"] = {"phase": "Pending"}
+        protect(new, "kubernetes.io/pvc-protection")
+        _data_sources(new.setdefault("spec", {}))
+
+
+def prepare_attributes_class(new: Tree, old: Tree | None) -> None:
+    if old is None:
+        protect(new, "kubernetes.io/vac-protection")
+
+
+def protect(new: Tree, finalizer: str) -> None:
+    """What may be in use cannot be deleted outright."""
+    metadata: Tree = new["metadata"]
+    finalizers = metadata.get("finalizers") or []
+    if finalizer not in finalizers:
+        metadata["finalizers"] = [*finalizers, finalizer]
+
+
+def _data_sources(spec: Tree) -> None:
+    """The old and the new member for a claim's source say the same; kinds only the new one knows are dropped."""
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if source is not None:
+        known = (source.get("apiGroup") or "", source.get("kind"))
+        if known not in (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot")):
+            del spec["dataSource"]
+            source = None
+    if source is not None and reference is None:
+        spec["dataSourceRef"] = dict(source)
+    elif source is None and reference is not None and not reference.get("namespace"):
+        known = (reference.get("apiGroup") or "", reference.get("kind"))
+        if known in (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot")):
+            spec["dataSource"] = dict(reference)
+
+
+def prepare_node(new: Tree, old: Tree | None) -> None:
+    """A new node takes no pods until its kubelet says it is ready. Nodes may bring a status when they register."""
+    _address_ranges(new.get("spec") or {})
+    if old is not None:
+        keep(new, old, "status")
+        return
+    taint = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+    spec: Tree = new.setdefault("spec", {})
+    taints = spec.get("taints") or []
+    if not any(t.get("key") == taint["key"] and t.get("effect") == taint["effect"] for t in taints):
+        spec["taints"] = [*taints, taint]
+
+
+def _address_ranges(spec: Tree) -> None:
+    """The list of pod ranges begins with the single one of the first API versions."""
+    single, several = spec.get("podCIDR"), spec.get("podCIDRs")
+    if single and (not several or several[0] != single):
+        spec["podCIDRs"] = [single]
+    elif several and not single:
+        spec["podCIDR"] = several[0]
+
+
+# Certificates
+
+
+def prepare_request(new: Tree, old: Tree | None) -> None:
+    """Who asks is not for the client to say (`fill_requester`); a request itself never changes."""
+    spec: Tree = new.setdefault("spec", {})
+    if old is None:
+        for member in _REQUESTER:
+            spec.pop(member, None)
+    else:
+        keep(new, old, *(set(desired(new)) | set(desired(old))))
+
+
+_REQUESTER = ("username", "uid", "groups", "extra")
+
+
+def fill_requester(new: Tree, username: str, uid: str, groups: list[str], extra: dict[str, list[str]]) -> None:
+    """Write the user of a create request into a certificate signing request."""
+    spec: Tree = new.setdefault("spec", {})
+    for member, value in zip(_REQUESTER, (username, uid, groups, extra), strict=True):
+        if value:
+            spec[member] = value
+
+
+# Definitions
+
+
+def prepare_definition(new: Tree, old: Tree | None) -> None:
+    """A new CustomResourceDefinition has stored only what it stores now."""
+    if old is None:
+        versions = (new.get("spec") or {}).get("versions") or ()
+        new["status"] = {
+            "conditions": None,
+            "acceptedNames": {"plural": "", "kind": ""},
+            "storedVersions": [version["name"] for version in versions if version.get("storage")],
+        }
+
+
+# Warnings
+
+
+def ingress_warnings(new: Tree, old: Tree | None) -> list[str]:
+    annotation = "kubernetes.io/ingress.class"
+    if old is None and annotation in (new["metadata"].get("annotations") or {}):
+        return [f"annotation \"{annotation}\" is deprecated, please use 'spec.ingressClassName' instead"]
+    return []
+
+
+def service_warnings(new: Tree, old: Tree | None) -> list[str]:
+    spec: Tree = new.get("spec") or {}
+    headless = spec.get("clusterIP") == "None" and (spec.get("type") or "ClusterIP") == "ClusterIP"
+    if headless and (spec.get("sessionAffinity") or "None") != "None":
+        return ["spec.SessionAffinity is ignored for headless services"]
+    return []

@@ -1,0 +1,83 @@
+"""May they: the authorizer protocol, what a decision depends on, and the authorizer that allows everything."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from fastapi_core.errors import APIError, forbidden, go_quote
+
+if TYPE_CHECKING:
+    from fastapi_core.request.context import RequestContext, User
+
+
+class Decision(enum.Enum):
+    ALLOW = "allow"
+    DENY = "deny"
+    NO_OPINION = "no opinion"
+
+
+class Attributes(NamedTuple):
+    """All a decision may depend on: equal attributes get equal answers until the policy objects change."""
+
+    user: User
+    verb: str
+    api_group: str
+    api_version: str
+    namespace: str
+    resource: str
+    subresource: str
+    name: str
+    path: str
+    is_resource_request: bool
+    label_selector: str
+    field_selector: str
+
+
+class Verdict(NamedTuple):
+    decision: Decision
+    reason: str = ""
+
+
+ALLOWED = Verdict(Decision.ALLOW)
+
+
+class Authorizer(Protocol):
+    """One source of decisions. `generation` changes whenever an old answer might not hold any more."""
+
+    @property
+    def generation(self) -> int: ...
+
+    def authorize(self, attributes: Attributes) -> Verdict | Awaitable[Verdict]: ...
+
+
+class AlwaysAllow:
+    """Mode AlwaysAllow, the reference's default when no mode is set."""
+
+    generation = 0
+
+    def authorize(self, attributes: Attributes) -> Verdict:
+        return ALLOWED
+
+
+def attributes_of(ctx: RequestContext) -> Attributes:
+    info = ctx.info
+    return Attributes(
+        ctx.user, info.verb, info.api_group, info.api_version, info.namespace, info.resource, info.subresource,
+        info.name, "" if info.is_resource_request else info.path, info.is_resource_request, info.label_selector,
+        info.field_selector,
+    )  # fmt: skip
+
+
+def denied(attributes: Attributes, reason: str = "") -> APIError:
+    """The 403 of a refused request, worded as the reference words it."""
+    a = attributes
+    who = f"User {go_quote(a.user.name)} cannot {a.verb}"
+    if not a.is_resource_request:
+        text = f"{who} path {go_quote(a.path)}"
+        return forbidden("", "", "", f"{text}: {reason}" if reason else text)
+    resource = f"{a.resource}/{a.subresource}" if a.subresource else a.resource
+    where = f"in the namespace {go_quote(a.namespace)}" if a.namespace else "at the cluster scope"
+    text = f"{who} resource {go_quote(resource)} in API group {go_quote(a.api_group)} {where}"
+    return forbidden(a.resource, a.api_group, a.name, f"{text}: {reason}" if reason else text)

@@ -1,0 +1,90 @@
+"""The kube-apiserver: built-in resources over an embedded store behind the generic server.
+
+Everything is made here, once, from the options; nothing below reads flags.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fastapi_core import __version__
+from fastapi_core._ext.router import Router
+from fastapi_core.apis.resources import builtin
+from fastapi_core.controlplane import bootstrap
+from fastapi_core.controlplane.metrics import WatchMetrics, export_storage_metrics
+from fastapi_core.controlplane.resources import Resources
+from fastapi_core.discovery.documents import DiscoveryDocuments
+from fastapi_core.discovery.endpoints import DiscoveryEndpoints
+from fastapi_core.discovery.index import index_routes
+from fastapi_core.openapi.documents import OpenAPIDocuments
+from fastapi_core.openapi.endpoints import OpenAPIEndpoints
+from fastapi_core.request.context import Endpoint
+from fastapi_core.request.routing import ANY, Route
+from fastapi_core.rest.watch import WatchServer
+from fastapi_core.server import routes as server_routes
+from fastapi_core.server.generic import GenericServer
+from fastapi_core.storage.cacher.cacher import Cacher
+from fastapi_core.storage.compactor import Compactor
+from fastapi_core.storage.factory import make_storage
+
+if TYPE_CHECKING:
+    from fastapi_core.options.complete import Completed
+
+
+async def compose(completed: Completed) -> GenericServer:
+    """A server ready to start: storage open, caches loaded, routes made. Raises OSError when the store cannot open."""
+    options = completed.options
+    storage = make_storage(Path(completed.data_dir) if completed.data_dir else None)
+    await storage.open()
+    try:
+        cacher = Cacher(storage)
+        resources = Resources(builtin(), storage, cacher, event_ttl=options.storage.event_ttl)
+        await cacher.open()
+        compactor = Compactor(storage)
+    except BaseException:
+        await storage.close()
+        raise
+    routers: list[Router[Endpoint]] = []
+    documents = DiscoveryDocuments(resources.definitions)
+    server = GenericServer(
+        completed.config, lambda: routers[0], known_group=lambda group: group in documents.versions
+    )
+    metrics = completed.config.metrics
+    watches = WatchServer(float(options.generic.min_request_timeout), WatchMetrics(metrics))
+
+    async def compaction() -> None:
+        compactor.start()
+
+    server.add_health_check("etcd", storage.check)
+    server.add_hook("start-system-namespaces-controller", lambda: bootstrap.system_namespaces(resources.namespaces))
+    server.add_hook(
+        "scheduling/bootstrap-system-priority-classes", lambda: bootstrap.priority_classes(resources.priority_classes)
+    )
+    server.add_hook("storage-compaction", compaction)
+    server.on_shutdown(watches.shutdown, "watches")
+    server.on_stop(storage.close, "storage")
+    server.on_stop(cacher.close, "cacher")
+    server.on_stop(compactor.stop, "compactor")
+    export_storage_metrics(metrics, storage, cacher, resources.definitions)
+    routes = resources.routes(watches, completed.config.authorizer)
+    routes += DiscoveryEndpoints(documents, _yaml).routes()
+    routes += server_routes.routes(server)
+    routes += _openapi_routes(OpenAPIEndpoints(OpenAPIDocuments(resources.definitions)))
+    routes += index_routes(routes, __version__)
+    routers.append(Router(routes))
+    return server
+
+
+def _openapi_routes(openapi: OpenAPIEndpoints) -> list[Route]:
+    return [
+        ("/openapi/v2", {ANY: openapi.v2}),
+        ("/openapi/v3", {ANY: openapi.v3_index}),
+        ("/openapi/v3/{document...}", {ANY: openapi.v3}),
+    ]
+
+
+def _yaml(tree: dict[str, Any]) -> bytes:
+    from fastapi_core.codec import yaml
+
+    return yaml.dump(tree)

@@ -1,0 +1,59 @@
+"""Storage and watch cache numbers for /metrics, read when somebody asks."""
+
+from __future__ import annotations
+
+from fastapi_core.obs.catalog import Metrics
+from fastapi_core.obs.metrics import Counter, Histogram
+from fastapi_core.registry.definition import ResourceDefinition
+from fastapi_core.rest.scope import Scope
+from fastapi_core.storage.cacher.cacher import Cacher
+from fastapi_core.storage.memory import MemoryStorage
+from fastapi_core.storage.sqlite.store import SqliteStorage
+
+
+def export_storage_metrics(
+    metrics: Metrics,
+    storage: SqliteStorage | MemoryStorage,
+    cacher: Cacher,
+    definitions: tuple[ResourceDefinition, ...],
+) -> None:
+    """Register what fills the storage gauges at each collection."""
+    by_prefix = {d.key_prefix: d for d in definitions if d.key_prefix}
+
+    def collect() -> None:
+        statistics = storage.statistics()
+        metrics.storage_size.labels("storage-cluster-0").set(statistics.database_bytes)
+        batches = metrics.commit_batch.labels()
+        batches.counts = list(statistics.batch_buckets)
+        batches.total = statistics.writes
+        for prefix, resource in cacher.statistics().items():
+            definition = by_prefix.get(prefix)
+            if definition is None:
+                continue
+            name = f"{definition.plural}.{definition.group}" if definition.group else definition.plural
+            metrics.storage_objects.labels(name).set(resource.objects)
+            metrics.resource_objects.labels(definition.group, definition.plural).set(resource.objects)
+
+    metrics.registry.collector(collect)
+
+
+class WatchMetrics:
+    """Counts the watch events sent, per resource; the children are bound once."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._bound: dict[Scope, tuple[Counter, Histogram]] = {}
+
+    def __call__(self, scope: Scope, events: int, size: int) -> None:
+        """`events` events of `size` bytes in all went to one watcher."""
+        bound = self._bound.get(scope)
+        if bound is None:
+            definition = scope.definition
+            labels = (definition.group, definition.version, definition.plural)
+            bound = self._bound[scope] = (
+                self._metrics.watch_events.labels(*labels),
+                self._metrics.watch_event_sizes.labels(*labels),
+            )
+        counter, sizes = bound
+        counter.inc(events)
+        sizes.observe(size / events)

@@ -1,0 +1,72 @@
+"""Built-in resources wired to storage: one store per key prefix, one scope per served version, and their routes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from fastapi_core.admission.chain import AdmissionChain
+from fastapi_core.admission.plugins.namespaces import NamespaceLifecycle
+from fastapi_core.admission.plugins.pods import DefaultTolerationSeconds, Priority, ServiceAccountName
+from fastapi_core.authz.base import Authorizer
+from fastapi_core.registry.definition import ResourceDefinition
+from fastapi_core.registry.fields import extractor
+from fastapi_core.registry.store import ResourceStore
+from fastapi_core.request.routing import Route, resource_routes
+from fastapi_core.rest.install import endpoints, virtual_endpoints
+from fastapi_core.rest.scope import Scope
+from fastapi_core.rest.watch import WatchServer
+from fastapi_core.storage.cacher.cacher import Cacher
+from fastapi_core.storage.interface import Storage
+
+#: Field selectors by which the cacher indexes watchers: each kubelet watches the pods of its node.
+TRIGGERS = {"/registry/pods/": ("spec.nodeName",)}
+
+
+class Resources:
+    """Every resource this server stores, and the scopes that serve them."""
+
+    def __init__(
+        self, definitions: Sequence[ResourceDefinition], storage: Storage, cacher: Cacher, *, event_ttl: float
+    ) -> None:
+        self.definitions = tuple(replace(d, ttl=event_ttl) if d.ttl else d for d in definitions)
+        self.storage = storage
+        self.cacher = cacher
+        self.stores: dict[str, ResourceStore] = {}
+        for definition in _storage_versions(self.definitions):
+            extract = extractor(definition, None)
+            cache = cacher.resource(definition.key_prefix, extract, TRIGGERS.get(definition.key_prefix, ()))
+            self.stores[definition.key_prefix] = ResourceStore(definition, storage, cache)
+        self.namespaces = self.stores["/registry/namespaces/"]
+        self.priority_classes = self.stores["/registry/priorityclasses/"]
+        self.admission = AdmissionChain(
+            (
+                NamespaceLifecycle(lambda name: self.namespaces.cache.get(self.namespaces.key("", name))),
+                ServiceAccountName(),
+                Priority(lambda: self.priority_classes.cache.list().objects),
+                DefaultTolerationSeconds(),
+            )
+        )
+
+    def routes(self, watches: WatchServer, authorizer: Authorizer) -> list[Route]:
+        """Routes of every resource in every served version."""
+        found: list[Route] = []
+        for definition in self.definitions:
+            if definition.key_prefix:
+                scope = Scope(definition, self.stores[definition.key_prefix], self.admission)
+                found += resource_routes(definition, endpoints(scope, watches))
+            else:
+                found += resource_routes(definition, virtual_endpoints(definition, authorizer))
+        return found
+
+
+def _storage_versions(definitions: Iterable[ResourceDefinition]) -> list[ResourceDefinition]:
+    """For each key prefix the definition whose version is stored: the declared one where it is served, else the first."""
+    chosen: dict[str, ResourceDefinition] = {}
+    for definition in definitions:
+        if not definition.key_prefix:
+            continue
+        stored = (definition.group, definition.version) == (definition.storage_group, definition.storage_version)
+        if stored or definition.key_prefix not in chosen:
+            chosen[definition.key_prefix] = definition
+    return list(chosen.values())

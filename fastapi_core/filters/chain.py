@@ -1,0 +1,130 @@
+"""THE list of filters in the reference's order, outermost first. Nothing else decides what surrounds an endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fastapi_core._ext.reqinfo import ParseError
+from fastapi_core.authn.base import Authenticator
+from fastapi_core.authz.base import Authorizer
+from fastapi_core.errors import APIError
+from fastapi_core.filters import headers
+from fastapi_core.filters.dispatch import Dispatch, TooLarge
+from fastapi_core.filters.driver import Chain, Filter
+from fastapi_core.filters.identity import Authentication, Authorization
+from fastapi_core.filters.limits import Deadline, MaxInFlight, ShutdownGate
+from fastapi_core.filters.measure import RequestMetrics
+from fastapi_core.http.exchange import Answer
+from fastapi_core.obs import logs
+from fastapi_core.obs.catalog import Metrics
+from fastapi_core.request.context import RequestContext, is_long_running
+from fastapi_core.request.info import InfoParser, refusal
+from fastapi_core.request.status import PANIC, render_error, text
+
+if TYPE_CHECKING:
+    from fastapi_core._ext.router import Router
+    from fastapi_core.request.context import Endpoint
+
+log = logs.get("filters")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainConfig:
+    """What the filters need to know. Times in seconds, sizes in bytes, limits 0 for none."""
+
+    authenticator: Authenticator
+    authorizer: Authorizer
+    metrics: Metrics
+    router: Callable[[], Router[Endpoint]]
+    known_group: Callable[[str], bool]
+    gate: ShutdownGate
+    body_limit: int = 3 << 20
+    request_timeout: float = 60.0
+    max_requests_inflight: int = 400
+    max_mutating_requests_inflight: int = 200
+    cors_allowed_origins: tuple[str, ...] = ()
+    strict_transport_security: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chains:
+    """The chain, and its twin for requests whose body was too large to be kept."""
+
+    serve: Chain
+    too_large: Chain
+
+
+def build_chains(config: ChainConfig) -> Chains:
+    """Both chains share their filters, so limits and metrics see all requests."""
+    inner = filters(config)
+    twin = [*inner[:-1], Filter("too-large", before=TooLarge(config.body_limit).before)]
+    return Chains(Chain(inner), Chain(twin))
+
+
+def filters(config: ChainConfig) -> list[Filter]:
+    """The list, around the endpoints of `config.router`."""
+    measure = RequestMetrics(config.metrics)
+    in_flight = MaxInFlight(config.max_requests_inflight, config.max_mutating_requests_inflight, config.metrics)
+    return [
+        # Outermost, so that whatever happens inside, answer and log lines carry the same id.
+        Filter("audit-id", before=headers.audit_id(), after=headers.put_audit_id),
+        # Outside all that can fail: a defect becomes a 500 and the connection lives on.
+        Filter("panic-recovery", caught=caught),
+        # (mux and discovery complete: marks requests that came before all paths were installed; with the aggregator)
+        # Before anything costs time: deadlines and durations are counted from here.
+        Filter("received-timestamp", before=measure.before, after=measure.after, aborted=measure.aborted),
+        # From here on everybody may ask what the request is about.
+        Filter("request-info", before=request_info()),
+        # (retry-after while shutting down: with --shutdown-send-retry-after)
+        # On failures too: a client that once came by TLS must not be talked into plain text by an error.
+        Filter("hsts", after=headers.hsts(config.strict_transport_security)),
+        # On failures too: no proxy may keep a refusal.
+        Filter("cache-control", after=headers.put_cache_control),
+        # (watch termination and probabilistic GOAWAY: with a grace period, with HTTP/2)
+        # Before any work is done for a request that shutdown would not wait for.
+        Filter("shutdown-gate", before=config.gate.before),
+        # Before authentication: even that may have to ask somebody and must not take longer.
+        Filter("deadline", before=Deadline(config.request_timeout).before),
+        # Inside the deadline that it enforces, outside everything that may wait.
+        Filter("timeout", bounds=True),
+        # Outside authentication, which has warnings of its own.
+        Filter("warnings", after=headers.put_warnings),
+        # Before authentication: a browser's preflight carries no credentials.
+        Filter("cors", before=headers.cors(config.cors_allowed_origins)),
+        Filter("authentication", before=Authentication(config.authenticator, config.metrics).before),
+        # (audit: after authentication, which names the user; before everything that may refuse)
+        # (impersonation: before the limits and authorization, which judge the impersonated user)
+        # After authentication, so that limits know whom to exempt; before authorization, which may be slow.
+        Filter("max-in-flight", before=in_flight.before),
+        # Before dispatch: nobody learns from an answer what exists behind a refusal, and no body is decoded for it.
+        Filter("authorization", before=Authorization(config.authorizer, config.metrics).before),
+        Filter("dispatch", before=Dispatch(config.router, config.known_group).before),
+    ]
+
+
+def request_info() -> Callable[[RequestContext], Answer | None]:
+    """The filter that parses path and query, with a memory of its own for repeated targets."""
+    parse = InfoParser()
+
+    def put_request_info(ctx: RequestContext) -> Answer | None:
+        request = ctx.request
+        try:
+            info = parse(request.method, request.path, request.query)
+        except ParseError as error:
+            return refusal(error, request.target)
+        ctx.info = info
+        ctx.long_running = is_long_running(info)
+        return None
+
+    return put_request_info
+
+
+def caught(ctx: RequestContext, error: Exception) -> Answer:
+    """An APIError is an answer; everything else is a defect of ours: logged with its traceback, not told."""
+    if isinstance(error, APIError):
+        return render_error(error, ctx.request)
+    request = ctx.request
+    log.error("Request failed unexpectedly", error, method=request.method, uri=request.target, auditID=ctx.audit_id)
+    return text(500, PANIC)

@@ -1,0 +1,59 @@
+"""The innermost position: from the route to the endpoint, and the three ways to miss."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from fastapi_core.errors import method_not_allowed, no_such_resource, too_large
+from fastapi_core.http.exchange import Answer
+from fastapi_core.request.routing import ANY
+from fastapi_core.request.status import page_not_found
+
+if TYPE_CHECKING:
+    from fastapi_core._ext.router import Router
+    from fastapi_core.request.context import Endpoint, RequestContext
+
+
+class Dispatch:
+    """Looks the request up in the router of the moment.
+
+    `router` gives the current snapshot; `known_group` tells whether an API group is served at all (in any version).
+    """
+
+    def __init__(self, router: Callable[[], Router[Endpoint]], known_group: Callable[[str], bool]) -> None:
+        self._router = router
+        self._known_group = known_group
+
+    def before(self, ctx: RequestContext) -> Answer | Awaitable[Answer]:
+        match = self._router().lookup(ctx.request.path)
+        if match is None:
+            return self._unknown(ctx)
+        endpoint = match.methods.get(ctx.request.method)
+        if endpoint is None:
+            endpoint = match.methods.get(ANY)
+            if endpoint is None:
+                raise method_not_allowed()
+        ctx.matched = True
+        return endpoint(ctx)
+
+    def _unknown(self, ctx: RequestContext) -> Answer:
+        """Below what an API group owns a miss is a Status; everywhere else it is a page that does not exist."""
+        root, _, rest = ctx.info.path.lstrip("/").partition("/")
+        known = root == "apis" and self._known_group(rest.partition("/")[0])
+        if known or root == "api" or (root == "version" and rest):
+            raise no_such_resource()
+        return page_not_found()
+
+
+class TooLarge:
+    """In the place of dispatch for requests whose body was over the limit (in bytes) and has not been kept.
+
+    Who may not ask at all still hears that first.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+
+    def before(self, ctx: RequestContext) -> Answer:
+        raise too_large(self._limit)

@@ -1,0 +1,110 @@
+"""Filters that protect the server: deadline, shutting down, requests in flight."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fastapi_core.authn.base import MASTERS
+from fastapi_core.errors import APIError, bad_request
+from fastapi_core.meta.time import parse_duration
+from fastapi_core.obs.catalog import Metrics
+from fastapi_core.request.status import TOO_MANY, text
+
+if TYPE_CHECKING:
+    from fastapi_core.http.exchange import Answer
+    from fastapi_core.request.context import RequestContext
+
+_READS = frozenset({"get", "list", "watch"})
+
+
+class Deadline:
+    """Sets when a request that is not long-running is given up: `timeout` of the query, at most the server's limit."""
+
+    def __init__(self, limit: float) -> None:
+        self._limit = limit
+
+    def before(self, ctx: RequestContext) -> None:
+        if ctx.long_running:
+            return
+        limit = self._limit
+        if ctx.request.query:
+            given = ctx.info.first("timeout")
+            if given:
+                try:
+                    asked = parse_duration(given) / 1e9
+                except ValueError as error:
+                    raise bad_request(f"invalid timeout specified in the request URL - {error}") from None
+                if asked:
+                    limit = min(asked, limit)
+        ctx.deadline = ctx.started + limit
+
+
+class ShutdownGate:
+    """Refuses new requests once the server has stopped accepting them; long-running ones end by themselves."""
+
+    def __init__(self) -> None:
+        self.closed = False
+
+    def before(self, ctx: RequestContext) -> None:
+        if self.closed and not ctx.long_running:
+            ctx.headers.append((b"Retry-After", b"1"))
+            raise APIError("ServiceUnavailable", "apiserver is shutting down")
+
+
+class Pool:
+    """Requests of one kind under way; `limit` 0 is no limit."""
+
+    __slots__ = ("current", "limit")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.current = 0
+
+
+class Place:
+    """One request's place in a pool, given back once: by a call, or with the last reference.
+
+    The latter is for a task that is cancelled before its first step: nothing of its coroutine ever runs then.
+    """
+
+    __slots__ = ("_pool",)
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool: Pool | None = pool
+        pool.current += 1
+
+    def __call__(self) -> None:
+        pool = self._pool
+        if pool is not None:
+            self._pool = None
+            pool.current -= 1
+
+    __del__ = __call__
+
+
+class MaxInFlight:
+    """429 beyond so many reads and so many writes; long-running requests and system:masters are exempt."""
+
+    def __init__(self, reads: int, writes: int, metrics: Metrics) -> None:
+        self.reads = Pool(reads)
+        self.writes = Pool(writes)
+        self._rejected = metrics.terminations
+        read_gauge = metrics.inflight.labels("readOnly")
+        write_gauge = metrics.inflight.labels("mutating")
+
+        def collect() -> None:
+            read_gauge.set(self.reads.current)
+            write_gauge.set(self.writes.current)
+
+        metrics.registry.collector(collect)
+
+    def before(self, ctx: RequestContext) -> Answer | None:
+        if ctx.long_running:
+            return None
+        pool = self.reads if ctx.info.verb in _READS else self.writes
+        if pool.limit and pool.current >= pool.limit and MASTERS not in ctx.user.groups:
+            self._rejected.labels(ctx.info.verb.upper(), "", "", "", "", "", "apiserver", "429").inc()
+            ctx.headers.append((b"Retry-After", b"1"))
+            return text(429, TOO_MANY)
+        ctx.release = Place(pool)
+        return None

@@ -1,0 +1,107 @@
+"""Every metric of the server, declared once: name, labels, buckets and stability as the reference has them.
+
+`Metrics` belongs to one server; layers that count something get it (or a child of it) handed in.
+"""
+
+from __future__ import annotations
+
+from fastapi_core.obs.metrics import Registry
+
+_SECONDS = (
+    0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
+)  # fmt: skip
+_SLI_SECONDS = _SECONDS[2:]
+_RESPONSE_BYTES = tuple(1000 * 10**n for n in range(7))
+_EVENT_BYTES = tuple(1024 * 2**n for n in range(8))
+_BATCH = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+_REQUEST = ("verb", "group", "version", "resource", "subresource", "scope", "component")
+
+
+class Metrics:
+    """The families of one server and the registry that prints them."""
+
+    def __init__(self) -> None:
+        registry = self.registry = Registry()
+        counter, gauge, histogram = registry.counter, registry.gauge, registry.histogram
+
+        dry_run = ("verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component")
+        self.request_total = counter(
+            "apiserver_request_total", "Requests answered, by what they asked for and the HTTP code.",
+            (*dry_run, "code"), stability="STABLE",
+        )  # fmt: skip
+        self.request_duration = histogram(
+            "apiserver_request_duration_seconds", "Seconds from the request head to the answer, without watches.",
+            dry_run, buckets=_SECONDS, stability="STABLE",
+        )  # fmt: skip
+        self.request_sli_duration = histogram(
+            "apiserver_request_sli_duration_seconds", "Seconds from the request head to the answer, without webhooks.",
+            _REQUEST, buckets=_SLI_SECONDS,
+        )  # fmt: skip
+        self.response_sizes = histogram(
+            "apiserver_response_sizes", "Bytes of the answers to reads.",
+            _REQUEST, buckets=_RESPONSE_BYTES, stability="STABLE",
+        )  # fmt: skip
+        self.longrunning = gauge(
+            "apiserver_longrunning_requests", "Watches and other long-running requests under way.",
+            _REQUEST, stability="STABLE",
+        )  # fmt: skip
+        self.inflight = gauge(
+            "apiserver_current_inflight_requests", "Requests that count against the limits, by kind.",
+            ("request_kind",), stability="STABLE",
+        )  # fmt: skip
+        self.terminations = counter(
+            "apiserver_request_terminations_total", "Requests the server ended itself, to protect itself.",
+            (*_REQUEST, "code"),
+        )  # fmt: skip
+        self.aborts = counter(
+            "apiserver_request_aborts_total", "Requests cut off before their answer was complete.", _REQUEST[:-1]
+        )
+        self.deprecated = gauge(
+            "apiserver_requested_deprecated_apis", "Deprecated API versions somebody asked for.",
+            ("group", "version", "resource", "subresource", "removed_release"), stability="STABLE",
+        )  # fmt: skip
+
+        self.authentication_attempts = counter("authentication_attempts", "Authentications by result.", ("result",))
+        self.authorization_attempts = counter("authorization_attempts_total", "Authorizations by result.", ("result",))
+
+        watched = ("group", "version", "resource")
+        self.watch_events = counter("apiserver_watch_events_total", "Watch events sent.", watched)
+        self.watch_event_sizes = histogram(
+            "apiserver_watch_events_sizes", "Bytes of the watch events sent.", watched, buckets=_EVENT_BYTES
+        )
+        cached = ("group", "resource")
+        self.terminated_watchers = counter(
+            "apiserver_terminated_watchers_total", "Watchers closed because their client read too slowly.", cached
+        )
+        self.resource_objects = gauge("apiserver_resource_objects", "Objects stored, by resource.", cached)
+        self.storage_objects = gauge(
+            "apiserver_storage_objects", "Objects stored, by resource.", ("resource",), stability="STABLE"
+        )
+        self.storage_size = gauge(
+            "apiserver_storage_size_bytes", "Bytes of the storage file.", ("storage_cluster_id",), stability="STABLE"
+        )
+        self.commit_batch = histogram(
+            "fastapi_core_storage_commit_batch_size", "Writes taken together in one commit.", buckets=_BATCH
+        )
+
+        checks = ("name", "type")
+        self.healthcheck = gauge(
+            "kubernetes_healthcheck", "Last result of a health check, 1 is healthy.", checks, stability="STABLE"
+        )
+        self.healthchecks = counter(
+            "kubernetes_healthchecks_total", "Runs of health checks by result.", (*checks, "status"), stability="STABLE"
+        )
+        self.build_info = gauge(
+            "kubernetes_build_info", "Always 1; the labels say what was built.",
+            (
+                "major", "minor", "git_version", "git_commit", "git_tree_state", "build_date", "go_version", "compiler",
+                "platform",
+            ),
+            stability="BETA",
+        )  # fmt: skip
+
+    def slis(self) -> bytes:
+        """The exposition of `/metrics/slis`: the health checks, and since when they count."""
+        start = self.registry.families.get("process_start_time_seconds")
+        lines = [*self.healthcheck.expose(), *self.healthchecks.expose(), *(start.expose() if start else ())]
+        return ("\n".join(lines) + "\n").encode() if lines else b""

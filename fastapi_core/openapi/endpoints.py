@@ -1,0 +1,136 @@
+"""/openapi/v2, /openapi/v3 and /openapi/v3/<document>."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from fastapi_core.http.exchange import Header, Response
+from fastapi_core.openapi.accept import choose
+from fastapi_core.openapi.conditional import evaluate, http_date
+from fastapi_core.openapi.documents import JSON, PROTOBUF, Document, OpenAPIDocuments
+
+if TYPE_CHECKING:
+    from fastapi_core.request.context import RequestContext
+
+V3_PREFIX = "/openapi/v3/"
+
+_JSON = "application/json"
+
+
+def _offer(version: str) -> dict[str, str]:
+    """Media types asked for -> media type answered, in order of preference; the one with `@` is an older spelling."""
+    answered = f"application/com.github.proto-openapi.spec.{version}.v1.0+protobuf"
+    return {
+        _JSON: _JSON,
+        answered: answered,
+        f"application/com.github.proto-openapi.spec.{version}@v1.0+protobuf": answered,
+    }
+
+
+_V2 = _offer("v2")
+_V3 = _offer("v3")
+_YEAR = 365 * 24 * 3600
+
+
+class OpenAPIEndpoints:
+    """The endpoints over a set of documents that `swap` replaces.
+
+    Building a document goes to a thread: the loop serves others meanwhile, and requests for the same document wait for
+    the same build.
+    """
+
+    def __init__(self, documents: OpenAPIDocuments) -> None:
+        self.documents = documents
+        self._builds: dict[tuple[Document, str], asyncio.Future[bytes]] = {}
+
+    def swap(self, documents: OpenAPIDocuments) -> None:
+        """Serve other documents from now on."""
+        self.documents = documents
+
+    def v3_index(self, ctx: RequestContext) -> Response:
+        """GET /openapi/v3."""
+        documents = self.documents
+        return _serve(ctx, documents.index, documents.index_hash, documents.modified, b"text/plain; charset=utf-8", [])
+
+    def v3(self, ctx: RequestContext) -> Response | Awaitable[Response]:
+        """GET /openapi/v3/<document>[?hash=...]."""
+        documents = self.documents
+        document = documents.documents.get(ctx.info.path.removeprefix(V3_PREFIX))
+        if document is None:
+            return Response(404, [])
+        headers: list[Header] = [(b"Vary", b"Accept")]
+        kind = _choose(ctx, _V3)
+        if not kind:
+            return Response(406, headers)
+        asked = ctx.info.first("hash")
+        if asked and asked != document.hash:
+            location = f"{V3_PREFIX}{document.name}?hash={document.hash}".encode()
+            headers += [(b"Location", location), (b"Etag", f'"{document.hash}"'.encode())]
+            if kind == _JSON:
+                headers.append((b"Content-Type", b"application/json"))
+            return Response(301, headers)
+        if asked:
+            headers += [(b"Cache-Control", b"public, immutable"), (b"Expires", http_date(time.time() + _YEAR))]
+
+        def answer(body: bytes) -> Response:
+            return _serve(ctx, body, document.hash, documents.modified, kind.encode(), headers)
+
+        return self._with_body(ctx, document, _form(kind), documents.modified, answer)
+
+    def v2(self, ctx: RequestContext) -> Response | Awaitable[Response]:
+        """GET /openapi/v2."""
+        documents = self.documents
+        document = documents.v2
+        headers: list[Header] = [(b"Vary", b"Accept-Encoding, Accept")]
+        kind = _choose(ctx, _V2)
+        if not kind:
+            return Response(406, headers)
+
+        def answer(body: bytes) -> Response:
+            return _serve(ctx, body, document.hash, documents.modified, kind.encode(), headers)
+
+        return self._with_body(ctx, document, _form(kind), documents.modified, answer)
+
+    def _with_body(
+        self, ctx: RequestContext, document: Document, form: str, modified: int, answer: Callable[[bytes], Response]
+    ) -> Response | Awaitable[Response]:
+        """Answer with the body of a document; at once when it is there or not needed."""
+        if document.ready(form):
+            return answer(document.body(form))
+        if evaluate(ctx.request, f'"{document.hash}"', modified) != 200:
+            return answer(b"")
+        return self._build(document, form, answer)
+
+    async def _build(self, document: Document, form: str, answer: Callable[[bytes], Response]) -> Response:
+        key = (document, form)
+        build = self._builds.get(key)
+        if build is None:
+            build = asyncio.get_running_loop().run_in_executor(None, document.body, form)
+            self._builds[key] = build
+            build.add_done_callback(lambda _: self._builds.pop(key, None))
+        return answer(await asyncio.shield(build))
+
+
+def _choose(ctx: RequestContext, offer: dict[str, str]) -> str:
+    accept = ctx.request.header(b"accept")
+    return offer.get(choose("" if accept is None else accept.decode("latin-1"), tuple(offer)), "")
+
+
+def _form(kind: str) -> str:
+    return JSON if kind == _JSON else PROTOBUF
+
+
+def _serve(
+    ctx: RequestContext, body: bytes, digest: str, modified: int, kind: bytes, headers: list[Header]
+) -> Response:
+    tag = f'"{digest}"'
+    status = evaluate(ctx.request, tag, modified)
+    headers = [*headers, (b"Etag", tag.encode()), (b"Last-Modified", http_date(modified))]
+    if status != 304:
+        headers.append((b"Content-Type", kind))
+    if status != 200:
+        return Response(status, headers)
+    return Response(200, headers, body, compress=True)

@@ -1,0 +1,150 @@
+"""From options to what a server is made of: directories, certificates, authenticators, ServerConfig."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+
+from fastapi_core.authn.base import MASTERS, Anonymous, Authenticator, Union
+from fastapi_core.authn.tokens import StaticTokens, load_token_file
+from fastapi_core.authn.x509 import ClientCertificates
+from fastapi_core.obs import logs
+from fastapi_core.options.certificates import ADMIN, CertificatesError, Pki, ensure
+from fastapi_core.options.flags import OptionsError
+from fastapi_core.options.inert import PROTECTIVE
+from fastapi_core.options.kubeconfig import server_url, write_kubeconfig
+from fastapi_core.options.options import Options
+from fastapi_core.request.context import User
+from fastapi_core.server.config import ServerConfig, TLSFiles
+
+log = logs.get("options")
+
+SERVICE_NAMES = (
+    "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class Completed:
+    """Everything the composition needs. `close` removes what only this run needed."""
+
+    options: Options
+    config: ServerConfig
+    pki: Pki
+    home: str
+    """Directory of certificates and admin.kubeconfig: the data directory, or a temporary one."""
+    temporary: bool
+
+    @property
+    def data_dir(self) -> str | None:
+        """Where objects are kept; None keeps them in memory."""
+        return None if self.temporary else self.home
+
+    @property
+    def kubeconfig(self) -> str:
+        return os.path.join(self.home, "admin.kubeconfig")
+
+    def url(self, port: int) -> str:
+        return server_url(self.options.serving.bind_address, port)
+
+    def write_kubeconfig(self, port: int) -> str:
+        """Write the admin's kubeconfig once the port is known; answers its path."""
+        write_kubeconfig(self.kubeconfig, self.pki, self.url(port), self.options.serving.tls_cert_file)
+        return self.kubeconfig
+
+    def close(self) -> None:
+        if self.temporary:
+            shutil.rmtree(self.home, ignore_errors=True)
+
+
+def complete(options: Options) -> Completed:
+    """Prepare a server. Raises OptionsError for files and directories that cannot be used."""
+    temporary = not options.storage.data_dir
+    if temporary:
+        home = tempfile.mkdtemp(prefix="fastapi-core-")
+    else:
+        home = os.path.abspath(options.storage.data_dir)
+        try:
+            os.makedirs(home, mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise OptionsError([f"--data-dir: {home!r} cannot be made ({error.strerror})"]) from None
+    try:
+        pki = ensure(os.path.join(home, "pki"), *_names(options))
+        config = _config(options, pki)
+    except (OSError, CertificatesError, OptionsError) as error:
+        if temporary:
+            shutil.rmtree(home, ignore_errors=True)
+        if isinstance(error, OptionsError):
+            raise
+        raise OptionsError([f"--data-dir: {error}"]) from None
+    _announce(options)
+    return Completed(options, config, pki, home, temporary)
+
+
+def _names(options: Options) -> tuple[list[str], list[str]]:
+    """Names and addresses the serving certificate is for."""
+    import ipaddress
+    import socket
+
+    names = ["localhost", *SERVICE_NAMES]
+    addresses = ["127.0.0.1", "::1"]
+    for given in (socket.gethostname(), options.serving.external_hostname, options.serving.advertise_address):
+        if given:
+            try:
+                addresses.append(str(ipaddress.ip_address(given)))
+            except ValueError:
+                names.append(given.lower())
+    bind = ipaddress.ip_address(options.serving.bind_address)
+    if not bind.is_unspecified:
+        addresses.append(str(bind))
+    for text in options.network.service_cluster_ip_range.split(","):
+        addresses.append(str(ipaddress.ip_network(text.strip(), strict=False)[1]))
+    return names, addresses
+
+
+def _config(options: Options, pki: Pki) -> ServerConfig:
+    serving, generic = options.serving, options.generic
+    client_cas = (pki.ca, options.authentication.client_ca_file) if options.authentication.client_ca_file else (pki.ca,)
+    return ServerConfig(
+        authenticator=_authenticator(options, pki),
+        tls=TLSFiles(
+            serving.tls_cert_file or pki.serving_cert, serving.tls_private_key_file or pki.serving_key, client_cas
+        ),
+        bind_address=serving.bind_address,
+        port=serving.secure_port,
+        request_timeout=generic.request_timeout,
+        max_requests_inflight=generic.max_requests_inflight,
+        max_mutating_requests_inflight=generic.max_mutating_requests_inflight,
+        cors_allowed_origins=generic.cors_allowed_origins,
+        strict_transport_security=generic.strict_transport_security_directives,
+        shutdown_delay=generic.shutdown_delay_duration,
+        drain_timeout=generic.request_timeout,
+        livez_grace_period=generic.livez_grace_period,
+    )
+
+
+def _authenticator(options: Options, pki: Pki) -> Authenticator:
+    """Client certificates, then tokens, in the reference's order; anonymous for the public paths."""
+    users = {pki.admin_token(): User(ADMIN, groups=(MASTERS,))}
+    path = options.authentication.token_auth_file
+    if path:
+        try:
+            with open(path, encoding="utf-8") as file:
+                users.update(load_token_file(file.read()))
+        except ValueError as error:
+            raise OptionsError([f"--token-auth-file: {path!r}: {error}"]) from None
+    # Everybody may do everything once known (the authorizer allows), so the unknown get no further than health.
+    anonymous = Anonymous() if options.authentication.anonymous_auth else None
+    return Union([ClientCertificates(), StaticTokens(users)], anonymous)
+
+
+def _announce(options: Options) -> None:
+    """Say once which flags were accepted without effect; louder where somebody may rely on them."""
+    protective = sorted(set(options.inert) & PROTECTIVE)
+    others = sorted(set(options.inert) - PROTECTIVE)
+    if protective:
+        log.warning("Flags not in force", flags=" ".join("--" + name for name in protective))
+    if others:
+        log.info("Flags without effect", flags=" ".join("--" + name for name in others))

@@ -1,0 +1,106 @@
+"""The flags, by subject. Names and defaults are kube-apiserver's where the meaning is the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fastapi_core.options.flags import BOOL, DURATION, INT, STRING, STRINGS, flag
+
+
+@dataclass(slots=True)
+class Serving:
+    """Where and how the server listens."""
+
+    bind_address: str = flag("bind-address", STRING, "0.0.0.0", "IP address to listen on; 0.0.0.0 or :: for all.")
+    secure_port: int = flag("secure-port", INT, 6443, "Port for HTTPS; 0 takes any free port.")
+    tls_cert_file: str = flag(
+        "tls-cert-file", STRING, "", "PEM file of the serving certificate and its chain; empty: one is generated."
+    )
+    tls_private_key_file: str = flag("tls-private-key-file", STRING, "", "PEM file of the key of --tls-cert-file.")
+    external_hostname: str = flag(
+        "external-hostname", STRING, "", "Further host name of the server, put into its certificate."
+    )
+    advertise_address: str = flag(
+        "advertise-address", STRING, "", "IP address clients reach the server by, put into its certificate."
+    )
+
+
+@dataclass(slots=True)
+class Generic:
+    """Limits and timeouts of requests, and shutting down."""
+
+    max_requests_inflight: int = flag(
+        "max-requests-inflight", INT, 400, "Reads served at once before further ones get 429; 0 for no limit."
+    )
+    max_mutating_requests_inflight: int = flag(
+        "max-mutating-requests-inflight", INT, 200, "Writes served at once before further ones get 429; 0 for no limit."
+    )
+    request_timeout: float = flag("request-timeout", DURATION, 60.0, "Time after which a request is answered 504.")
+    min_request_timeout: int = flag(
+        "min-request-timeout", INT, 1800, "Seconds a watch lasts at least when its client gives no timeout."
+    )
+    shutdown_delay_duration: float = flag(
+        "shutdown-delay-duration", DURATION, 0.0, "Time to go on serving after SIGTERM, with /readyz failing."
+    )
+    livez_grace_period: float = flag(
+        "livez-grace-period", DURATION, 0.0, "Time after the start in which /livez overlooks unfinished start hooks."
+    )
+    cors_allowed_origins: tuple[str, ...] = flag(
+        "cors-allowed-origins", STRINGS, (), "Regular expressions of origins that browsers may call from; empty: none."
+    )
+    strict_transport_security_directives: tuple[str, ...] = flag(
+        "strict-transport-security-directives", STRINGS, (), "Directives of the HSTS header, such as max-age=31536000."
+    )
+
+
+@dataclass(slots=True)
+class Storage:
+    """What is kept and where."""
+
+    data_dir: str = flag(
+        "data-dir", STRING, "", "Directory of objects, certificates, admin.kubeconfig; empty: all in memory."
+    )
+    event_ttl: float = flag("event-ttl", DURATION, 3600.0, "Time events are kept.")
+
+
+@dataclass(slots=True)
+class Authentication:
+    """Who may come in."""
+
+    client_ca_file: str = flag(
+        "client-ca-file", STRING, "", "PEM bundle; a client certificate signed by it is the user CN with the groups O."
+    )
+    token_auth_file: str = flag(
+        "token-auth-file", STRING, "", 'CSV file of bearer tokens: token,user,uid,"group1,group2".'
+    )
+    anonymous_auth: bool = flag(
+        "anonymous-auth", BOOL, True, "Let requests without credentials reach the health and version paths."
+    )
+
+
+@dataclass(slots=True)
+class Network:
+    """Addresses of services."""
+
+    service_cluster_ip_range: str = flag(
+        "service-cluster-ip-range", STRING, "10.0.0.0/24", "CIDR of service addresses, at most one of each IP family."
+    )
+    service_node_port_range: str = flag("service-node-port-range", STRING, "30000-32767", "Node ports of services.")
+
+
+@dataclass(slots=True)
+class Logging:
+    """What is logged and how."""
+
+    logging_format: str = flag("logging-format", STRING, "text", "text or json.")
+    v: int = flag("v", INT, 0, "Verbosity: 0 is quiet, 4 is debugging.")
+
+
+GROUPS: dict[str, type] = {
+    "serving": Serving,
+    "generic": Generic,
+    "storage": Storage,
+    "authentication": Authentication,
+    "network": Network,
+    "logging": Logging,
+}

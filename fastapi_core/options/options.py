@@ -1,0 +1,173 @@
+"""Options: a command line, parsed and validated. Nothing below this package reads flags or the environment."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from fastapi_core.obs.logs import FORMATS
+from fastapi_core.options.flags import Flag, OptionsError, flags_of, parse
+from fastapi_core.options.groups import GROUPS, Authentication, Generic, Logging, Network, Serving, Storage
+from fastapi_core.options.inert import INERT
+
+
+@dataclass(slots=True)
+class Options:
+    """Every setting of a server; made by `Options.parse`, or filled by hand in tests."""
+
+    serving: Serving = field(default_factory=Serving)
+    generic: Generic = field(default_factory=Generic)
+    storage: Storage = field(default_factory=Storage)
+    authentication: Authentication = field(default_factory=Authentication)
+    network: Network = field(default_factory=Network)
+    logging: Logging = field(default_factory=Logging)
+    inert: list[str] = field(default_factory=list)
+    """Flags that were given and change nothing."""
+
+    @classmethod
+    def parse(cls, arguments: Iterable[str]) -> Options:
+        """Read and check a command line (behind the subcommand). Raises OptionsError with all errors."""
+        table = flags()
+        parsed = parse(arguments, table, INERT)
+        options = cls(inert=parsed.inert)
+        for name, value in parsed.values.items():
+            setattr(getattr(options, table[name].group), table[name].attribute, value)
+        wrong = [*parsed.errors, *options.validate()]
+        if wrong:
+            raise OptionsError(wrong)
+        return options
+
+    def validate(self) -> list[str]:
+        """Everything that is wrong, each line with the flag and the fix."""
+        return [
+            *_check_serving(self.serving),
+            *_check_generic(self.generic),
+            *_check_network(self.network),
+            *_check_files(self),
+            *_check_rest(self),
+        ]
+
+
+def flags() -> dict[str, Flag]:
+    """All flags with an effect, by name."""
+    return flags_of(GROUPS)
+
+
+def usage() -> str:
+    """Help text, made from the flags."""
+    lines: list[str] = []
+    heading = ""
+    for name, known in sorted(flags().items(), key=lambda item: (list(GROUPS).index(item[1].group), item[0])):
+        if known.group != heading:
+            heading = known.group
+            lines += ["", f"{heading.capitalize()} flags:"]
+        shown = "" if known.default in ("", (), False) else f" (default {_shown(known.default)})"
+        lines.append(f"  --{name} {'' if known.kind.is_bool else known.kind.name}".rstrip())
+        lines.append(f"      {known.help}{shown}")
+    lines += ["", f"{len(INERT)} further flags of kube-apiserver are accepted without effect."]
+    return "\n".join(lines).lstrip("\n")
+
+
+def _shown(value: Any) -> str:
+    return f"{value:g}s" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _check_serving(serving: Serving) -> list[str]:
+    wrong = []
+    if not 0 <= serving.secure_port <= 65535:
+        wrong.append(f"--secure-port: {serving.secure_port} is not a port, use 1 to 65535, or 0 for any free port")
+    for name, value in (("bind-address", serving.bind_address), ("advertise-address", serving.advertise_address)):
+        if (value or name == "bind-address") and not _is_ip(value):
+            wrong.append(f"--{name}: {value!r} is not an IP address, use for example 127.0.0.1")
+    if bool(serving.tls_cert_file) != bool(serving.tls_private_key_file):
+        lacking = "tls-private-key-file" if serving.tls_cert_file else "tls-cert-file"
+        wrong.append(f"--{lacking}: is needed too, certificate and key come together")
+    return wrong
+
+
+def _check_generic(generic: Generic) -> list[str]:
+    wrong = []
+    for name, number in (
+        ("max-requests-inflight", generic.max_requests_inflight),
+        ("max-mutating-requests-inflight", generic.max_mutating_requests_inflight),
+        ("min-request-timeout", generic.min_request_timeout),
+        ("shutdown-delay-duration", generic.shutdown_delay_duration),
+        ("livez-grace-period", generic.livez_grace_period),
+    ):
+        if number < 0:
+            wrong.append(f"--{name}: cannot be negative, use 0 or more")
+    if generic.request_timeout <= 0:
+        wrong.append("--request-timeout: must be longer than nothing, use for example 1m")
+    for pattern in generic.cors_allowed_origins:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            wrong.append(f"--cors-allowed-origins: {pattern!r} is not a regular expression ({error})")
+        else:
+            if not (pattern.startswith(("^", "//")) or "://" in pattern):
+                fix = "anchor it: ^https://host$ or //host$"
+                wrong.append(f"--cors-allowed-origins: {pattern!r} matches anywhere in an origin, {fix}")
+    for directive in generic.strict_transport_security_directives:
+        if not re.fullmatch(r"max-age=\d+|includeSubDomains|preload", directive):
+            known = "max-age=SECONDS, includeSubDomains, preload"
+            wrong.append(f"--strict-transport-security-directives: {directive!r} is none of {known}")
+    return wrong
+
+
+def _check_network(network: Network) -> list[str]:
+    import ipaddress
+
+    wrong, families = [], []
+    ranges = network.service_cluster_ip_range.split(",")
+    for text in ranges:
+        try:
+            families.append(ipaddress.ip_network(text.strip(), strict=False).version)
+        except ValueError:
+            wrong.append(f"--service-cluster-ip-range: {text!r} is not a CIDR, use for example 10.0.0.0/24")
+    if len(ranges) > 2 or len(set(families)) < len(families):
+        wrong.append("--service-cluster-ip-range: at most one CIDR of each IP family, as in 10.0.0.0/24,fd00::/108")
+    match = re.fullmatch(r"(\d+)-(\d+)", network.service_node_port_range)
+    if match is None or not 1 <= int(match[1]) <= int(match[2]) <= 65535:
+        given = network.service_node_port_range
+        wrong.append(f"--service-node-port-range: {given!r} is not a range of ports, use for example 30000-32767")
+    return wrong
+
+
+def _check_files(options: Options) -> list[str]:
+    wrong = []
+    for name, path in (
+        ("tls-cert-file", options.serving.tls_cert_file),
+        ("tls-private-key-file", options.serving.tls_private_key_file),
+        ("client-ca-file", options.authentication.client_ca_file),
+        ("token-auth-file", options.authentication.token_auth_file),
+    ):
+        if path and not os.access(path, os.R_OK):
+            found = os.path.exists(path)
+            reason = "cannot be read, check its permissions" if found else "does not exist, check the path"
+            wrong.append(f"--{name}: {path!r} {reason}")
+    return wrong
+
+
+def _check_rest(options: Options) -> list[str]:
+    wrong = []
+    if options.logging.logging_format not in FORMATS:
+        wrong.append(f"--logging-format: {options.logging.logging_format!r} is none of {', '.join(FORMATS)}")
+    if options.storage.event_ttl <= 0:
+        wrong.append("--event-ttl: must be longer than nothing, use for example 1h")
+    path = options.storage.data_dir
+    if path and os.path.exists(path) and not os.path.isdir(path):
+        wrong.append(f"--data-dir: {path!r} is a file, give a directory (it is made when it does not exist)")
+    return wrong
+
+
+def _is_ip(text: str) -> bool:
+    import ipaddress
+
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True

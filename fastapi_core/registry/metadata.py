@@ -1,0 +1,279 @@
+"""Validation of `metadata`, the same for every kind but for the format of the name.
+
+Texts and order are the reference's. On update its generic layer and the kind's own validation both check metadata, so
+an error stands in `details.causes` once for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Any
+
+from fastapi_core.errors import APIError, FieldError, go_quote, invalid
+from fastapi_core.meta import names
+from fastapi_core.registry.definition import ResourceDefinition, Tree
+
+NameCheck = Callable[[str], list[str]]
+
+# The same few keys and values come with nearly every object.
+_label_key = lru_cache(maxsize=4096)(names.label_key)
+_label_value = lru_cache(maxsize=4096)(names.label_value)
+_annotation_key = lru_cache(maxsize=4096)(names.annotation_key)
+_namespace_name = lru_cache(maxsize=4096)(names.dns1123_label)
+
+ANNOTATIONS_LIMIT = 256 * 1024
+MANAGER_LIMIT = 128
+ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
+STANDARD_FINALIZERS = frozenset({"kubernetes", ORPHAN, FOREGROUND})
+
+_NAME_CHECKS: dict[tuple[str, str], NameCheck] = {
+    ("", "Namespace"): names.dns1123_label,
+    ("", "Service"): names.dns1123_label,
+    ("rbac.authorization.k8s.io", "Role"): names.path_segment,
+    ("rbac.authorization.k8s.io", "ClusterRole"): names.path_segment,
+    ("rbac.authorization.k8s.io", "RoleBinding"): names.path_segment,
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): names.path_segment,
+    ("certificates.k8s.io", "CertificateSigningRequest"): lambda name: [],
+    ("apiregistration.k8s.io", "APIService"): names.path_segment,
+}
+#: Groups whose validation does not ask finalizers to be qualified.
+_PLAIN_FINALIZERS = frozenset({"admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io"})
+_IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+_IMMUTABLE_TEXTS = frozenset({"name", "namespace", "uid"})
+
+
+def name_check(definition: ResourceDefinition) -> NameCheck:
+    """The format of a kind's names."""
+    if definition.custom:
+        return names.dns1123_subdomain
+    return _NAME_CHECKS.get((definition.group, definition.kind), names.dns1123_subdomain)
+
+
+def _invalid(field: str, value: Any, texts: Iterable[str]) -> list[FieldError]:
+    return [FieldError("Invalid value", field, text, value) for text in texts]
+
+
+def _names(metadata: Tree, definition: ResourceDefinition, check: NameCheck) -> list[FieldError]:
+    errors = []
+    prefix = metadata.get("generateName")
+    if prefix:
+        errors += _invalid("metadata.generateName", prefix, _prefix_texts(check, prefix))
+    name = metadata.get("name")
+    if name:
+        errors += _invalid("metadata.name", name, check(name))
+    else:
+        errors.append(FieldError("Required value", "metadata.name", "name or generateName is required"))
+    namespace = metadata.get("namespace") or ""
+    if not definition.namespaced:
+        if namespace:
+            errors.append(FieldError("Forbidden", "metadata.namespace", "not allowed on this type"))
+    elif not namespace:
+        errors.append(FieldError("Required value", "metadata.namespace"))
+    else:
+        errors += _invalid("metadata.namespace", namespace, _namespace_name(namespace))
+    return errors
+
+
+def _prefix_texts(check: NameCheck, prefix: str) -> list[str]:
+    """A generateName may end in a dash, and a path segment's may be a dot."""
+    if check is names.path_segment:
+        return [f"may not contain '{mark}'" for mark in "/%" if mark in prefix]
+    return check(names.mask_trailing_dash(prefix))
+
+
+def validate_labels(labels: dict[str, str] | None, field: str = "metadata.labels") -> list[FieldError]:
+    """Keys are qualified names, values at most 63 bytes of name characters."""
+    errors = []
+    for key, value in (labels or {}).items():
+        errors += _invalid(field, key, _label_key(key))
+        errors += _invalid(field, value, _label_value(value))
+    return errors
+
+
+def validate_annotations(annotations: dict[str, str] | None) -> list[FieldError]:
+    """Keys are qualified names, in any case; all together at most 256 KiB."""
+    if not annotations:
+        return []
+    field = "metadata.annotations"
+    errors = []
+    total = 0
+    for key, value in annotations.items():
+        errors += _invalid(field, key, _annotation_key(key))
+        total += len(key.encode()) + len(value.encode())
+    if total > ANNOTATIONS_LIMIT:
+        errors.append(FieldError("Too long", field, f"may not be more than {ANNOTATIONS_LIMIT} bytes"))
+    return errors
+
+
+def _group_version(api_version: str) -> tuple[str, str]:
+    """Group and version; both empty when it is not one."""
+    if api_version.count("/") > 1:
+        return "", ""
+    group, _, version = api_version.rpartition("/")
+    return group, version
+
+
+def _owner(owner: Tree, field: str) -> list[FieldError]:
+    errors = []
+    group, version = _group_version(owner.get("apiVersion") or "")
+    if not version:
+        errors += _invalid(f"{field}.apiVersion", owner.get("apiVersion") or "", ["version must not be empty"])
+    for member in ("kind", "name", "uid"):
+        if not owner.get(member):
+            errors.append(FieldError("Invalid value", f"{field}.{member}", "must not be empty", ""))
+    if (group, version, owner.get("kind")) == ("", "v1", "Event"):
+        errors.append(FieldError("Invalid value", field, "/v1, Kind=Event is disallowed from being an owner", owner))
+    return errors
+
+
+def validate_owner_references(owners: list[Tree] | None) -> list[FieldError]:
+    """Each names its owner completely, at most one is the controller, core Events own nothing."""
+    field = "metadata.ownerReferences"
+    errors = []
+    controller = ""
+    for owner in owners or ():
+        errors += _owner(owner, field)
+        if owner.get("controller"):
+            text = f"{owner.get('kind') or ''}/{owner.get('name') or ''}"
+            if controller:
+                detail = (
+                    'Only one reference can have Controller set to true. Found "true" in references for '
+                    f"{controller} and {text}"
+                )
+                errors.append(FieldError("Invalid value", field, detail, owners))
+            else:
+                controller = text
+    return errors
+
+
+def _finalizers(finalizers: list[str] | None) -> list[FieldError]:
+    field = "metadata.finalizers"
+    errors = []
+    for finalizer in finalizers or ():
+        errors += _invalid(field, finalizer, names.qualified_name(finalizer))
+    if finalizers and ORPHAN in finalizers and FOREGROUND in finalizers:
+        detail = f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"
+        errors.append(FieldError("Invalid value", field, detail, finalizers))
+    return errors
+
+
+def qualified_finalizer(finalizer: str, field: str) -> list[FieldError]:
+    """A finalizer without a domain must be one of the standard ones."""
+    if "/" in finalizer or finalizer in STANDARD_FINALIZERS:
+        return []
+    return _invalid(field, finalizer, ["name is neither a standard finalizer name nor is it fully qualified"])
+
+
+def _qualified_finalizers(metadata: Tree, definition: ResourceDefinition) -> list[FieldError]:
+    if definition.custom or definition.group in _PLAIN_FINALIZERS:
+        return []
+    errors = []
+    for index, finalizer in enumerate(metadata.get("finalizers") or ()):
+        errors += qualified_finalizer(finalizer, f"metadata.finalizers[{index}]")
+    return errors
+
+
+def _managers(entries: list[Tree] | None) -> list[FieldError]:
+    """Managers of recorded fields have short names."""
+    text = f"may not be more than {MANAGER_LIMIT} bytes"
+    return [
+        FieldError("Too long", f"metadata.managedFields[{index}].manager", text)
+        for index, entry in enumerate(entries or ())
+        if len((entry.get("manager") or "").encode()) > MANAGER_LIMIT
+    ]
+
+
+def _object(metadata: Tree, definition: ResourceDefinition, check: NameCheck) -> list[FieldError]:
+    """What holds for the metadata of any object on its own."""
+    errors = _names(metadata, definition, check)
+    generation = metadata.get("generation") or 0
+    if generation < 0:
+        text = "must be greater than or equal to 0"
+        errors.append(FieldError("Invalid value", "metadata.generation", text, generation))
+    errors += validate_labels(metadata.get("labels"))
+    errors += validate_annotations(metadata.get("annotations"))
+    errors += validate_owner_references(metadata.get("ownerReferences"))
+    errors += _finalizers(metadata.get("finalizers"))
+    return errors + _managers(metadata.get("managedFields"))
+
+
+def _change(metadata: Tree, old: Tree) -> list[FieldError]:
+    """What holds between the metadata of an object and of its next state."""
+    errors = []
+    if old.get("deletionTimestamp"):
+        before = old.get("finalizers") or ()
+        added = sorted({f for f in metadata.get("finalizers") or () if f not in before})
+        if added:
+            listed = ", ".join(go_quote(finalizer) for finalizer in added)
+            detail = (
+                "no new finalizers can be added if the object is being deleted, "
+                f"found new finalizers []string{{{listed}}}"
+            )
+            errors.append(FieldError("Forbidden", "metadata.finalizers", detail))
+    generation = metadata.get("generation") or 0
+    if generation < (old.get("generation") or 0):
+        errors.append(FieldError("Invalid value", "metadata.generation", "must not be decremented", generation))
+    for member in _IMMUTABLE:
+        new_value, old_value = metadata.get(member), old.get(member)
+        if (new_value or old_value) and new_value != old_value:
+            shown = new_value or "" if member in _IMMUTABLE_TEXTS else new_value
+            errors.append(FieldError("Invalid value", f"metadata.{member}", "field is immutable", shown))
+    errors += validate_labels(metadata.get("labels"))
+    errors += validate_annotations(metadata.get("annotations"))
+    errors += validate_owner_references(metadata.get("ownerReferences"))
+    return errors + _managers(metadata.get("managedFields"))
+
+
+def validate_metadata(tree: Tree, old: Tree | None, *, definition: ResourceDefinition) -> list[FieldError]:
+    """Every error of an object's metadata; `old` is the state before, None on create.
+
+    On update the store has already kept what a client cannot change by leaving it out (uid, stamps, generation).
+    """
+    metadata: Tree = tree.get("metadata") or {}
+    if old is None:
+        return _object(metadata, definition, name_check(definition)) + _qualified_finalizers(metadata, definition)
+    before: Tree = old.get("metadata") or {}
+    change = _change(metadata, before)
+    return (
+        _object(metadata, definition, names.path_segment)
+        + change
+        + change
+        + _qualified_finalizers(metadata, definition)
+    )
+
+
+def version_required(definition: ResourceDefinition, name: str) -> APIError:
+    """The 422 of an update without resourceVersion where the kind demands one; it names the resource, not the kind."""
+    error = FieldError("Invalid value", "metadata.resourceVersion", "must be specified for an update", 0)
+    return invalid(definition.plural, definition.group, name, [error])
+
+
+def dedup_owner_references(tree: Tree, *, admission: bool = False) -> list[str]:
+    """Keep the first of equal owner references; returns the warning for the client, if there were any.
+
+    `admission` tells that mutating admission brought them in.
+    """
+    metadata: Tree = tree.get("metadata") or {}
+    owners: list[Tree] = metadata.get("ownerReferences") or []
+    kept: list[Tree] = []
+    repeated: list[str] = []
+    for owner in owners:
+        if owner in kept:
+            repeated.append(owner.get("uid") or "")
+        else:
+            kept.append(owner)
+    if not repeated:
+        return []
+    metadata["ownerReferences"] = kept
+    uids = ", ".join(dict.fromkeys(repeated))
+    if admission:
+        return [
+            ".metadata.ownerReferences contains duplicate entries after mutating admission happens; "
+            "API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; "
+            f"please fix your requests; duplicate UID(s) observed: {uids}"
+        ]
+    return [
+        ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may "
+        f"reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {uids}"
+    ]

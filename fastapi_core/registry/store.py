@@ -1,0 +1,269 @@
+"""The generic store of one resource: trees in, committed objects out.
+
+It knows keys, revisions, compare-and-swap and the stored form, and turns `StorageError` into `APIError`. What a kind
+does with its objects is in its strategy (`definition.py`), what happens around a write in `lifecycle.py`.
+Reads come from the cacher, synchronously; writes go to the storage and return once the cacher has seen them.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from fastapi_core import errors
+from fastapi_core._ext.objects import CachedObject
+from fastapi_core.codec import json as json_codec
+from fastapi_core.registry.definition import ResourceDefinition, Tree
+from fastapi_core.schema.normalize import normalize
+from fastapi_core.storage.interface import Code, Storage, StorageError
+
+if TYPE_CHECKING:
+    from fastapi_core._ext.selector import Matcher
+    from fastapi_core.storage.cacher.resource import Listing, ResourceCache
+
+CONFLICT_TEXT = "the object has been modified; please apply your changes to the latest version and try again"
+TOO_OLD = "The resourceVersion for the provided list is too old."
+TOKEN_TOO_OLD = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of a list as the client sees it: `token` empty on the last, `remaining` -1 when unknown."""
+
+    objects: list[CachedObject]
+    revision: int
+    token: str
+    remaining: int
+
+
+class ResourceStore:
+    """Objects of one resource, all served versions of which share this store (`definition` is the storage version's)."""
+
+    def __init__(self, definition: ResourceDefinition, storage: Storage, cache: ResourceCache) -> None:
+        self.definition = definition
+        self.storage = storage
+        self.cache = cache
+
+    # Keys
+
+    def scope(self, namespace: str) -> str:
+        """Key prefix below the resource for a list: all of a namespace, or everything."""
+        return f"{namespace}/" if namespace and self.definition.namespaced else ""
+
+    def key(self, namespace: str, name: str) -> str:
+        if self.definition.namespaced:
+            return f"{self.definition.key_prefix}{namespace}/{name}"
+        return self.definition.key_prefix + name
+
+    def not_found(self, name: str) -> errors.APIError:
+        return errors.not_found(self.definition.plural, self.definition.group, name)
+
+    # Reads
+
+    def get(self, namespace: str, name: str) -> CachedObject:
+        """The newest committed object; raises NotFound."""
+        obj = self.cache.get(self.key(namespace, name))
+        if obj is None:
+            raise self.not_found(name)
+        return obj
+
+    def wait(self, revision: int) -> None | Awaitable[None]:
+        """Nothing when the cache has reached `revision`, else something to await; 504 when it does not come."""
+        pending = self.cache.wait(revision)
+        return None if pending is None else self._translate(pending)
+
+    def fresh(self) -> None | Awaitable[None]:
+        """Nothing when the cache is known to hold every acknowledged write, else something to await."""
+        pending = self.cache.fresh()
+        return None if pending is None else self._translate(pending)
+
+    async def _translate(self, pending: Awaitable[None]) -> None:
+        try:
+            await pending
+        except StorageError as error:
+            raise self.read_error(error) from error
+
+    def read_error(self, error: StorageError) -> errors.APIError:
+        if error.code is Code.FUTURE_REVISION:
+            return errors.too_large_resource_version(error.revision, self.cache.revision)
+        if error.code is Code.COMPACTED:
+            return errors.expired(TOO_OLD)
+        return errors.internal(str(error))
+
+    def list(
+        self, namespace: str, matcher: Matcher | None, *, limit: int = 0, token: str = "", exact: int = 0
+    ) -> Page | Awaitable[Page]:
+        """A page of the newest state, of the state at revision `exact`, or of where `token` left off."""
+        scope = self.scope(namespace)
+        start = ""
+        if token:
+            exact, start = decode_token(token, self.definition.key_prefix)
+            if not start.startswith(self.definition.key_prefix + scope):
+                start = self.definition.key_prefix + scope
+        if exact <= 0 or exact == self.cache.revision:
+            listing = self.cache.list(scope, matcher=matcher, start=start, limit=limit)
+            return self._page(listing)
+        try:
+            historic = self.cache.list_at(exact, scope, matcher=matcher, start=start, limit=limit)
+        except StorageError as error:
+            raise self._too_old(error, token, start) from error
+        if isinstance(historic, Awaitable):
+            return self._historic(historic, token, start)
+        return self._page(historic)
+
+    async def _historic(self, pending: Awaitable[Listing], token: str, start: str) -> Page:
+        try:
+            return self._page(await pending)
+        except StorageError as error:
+            raise self._too_old(error, token, start) from error
+
+    def _too_old(self, error: StorageError, token: str, start: str) -> errors.APIError:
+        if error.code is Code.COMPACTED and token:
+            answer = errors.expired(TOKEN_TOO_OLD)
+            answer.metadata = {"continue": encode_token(-1, start, self.definition.key_prefix)}
+            return answer
+        return self.read_error(error)
+
+    def _page(self, listing: Listing) -> Page:
+        token = encode_token(listing.revision, listing.next, self.definition.key_prefix) if listing.next else ""
+        return Page(listing.objects, listing.revision, token, listing.remaining)
+
+    # Writes
+
+    def encode(self, tree: Tree) -> bytes:
+        return encode_stored(self.definition, tree)
+
+    def unsaved(self, tree: Tree, revision: int = 0) -> CachedObject:
+        """What a dry run answers with: the object as it would be stored, under the revision it was made from."""
+        metadata = tree["metadata"]
+        name, namespace = metadata.get("name", ""), metadata.get("namespace", "")
+        return CachedObject(self.key(namespace, name), namespace, name, self.encode(tree), revision, revision)
+
+    async def create(self, tree: Tree) -> CachedObject:
+        """Commit a new object; AlreadyExists when the key is taken."""
+        metadata = tree["metadata"]
+        key = self.key(metadata.get("namespace", ""), metadata["name"])
+        try:
+            revision = await self.storage.create(key, self.encode(tree), ttl=self.definition.ttl)
+        except StorageError as error:
+            raise self.write_error(error, metadata["name"]) from error
+        return self._committed(key, revision, tree)
+
+    async def update(self, current: CachedObject, tree: Tree) -> CachedObject:
+        """Replace `current`; nothing is written when the stored bytes stay the same. Raises StorageError CONFLICT
+        and KEY_NOT_FOUND for the caller's retry loop, other failures as APIError."""
+        value = self.encode(tree)
+        if value == current.stored():
+            return current
+        try:
+            revision = await self.storage.update(
+                current.key, value, expected=current.revision, ttl=self.definition.ttl
+            )
+        except StorageError as error:
+            if error.code in (Code.CONFLICT, Code.KEY_NOT_FOUND):
+                raise
+            raise self.write_error(error, current.name) from error
+        return self._committed(current.key, revision, tree)
+
+    async def delete(self, current: CachedObject) -> int:
+        """Remove `current`; returns the revision of the deletion. StorageError as in `update`."""
+        try:
+            return await self.storage.delete(current.key, expected=current.revision)
+        except StorageError as error:
+            if error.code in (Code.CONFLICT, Code.KEY_NOT_FOUND):
+                raise
+            raise self.write_error(error, current.name) from error
+
+    async def settle(self, error: StorageError) -> None:
+        """After a lost race: wait until the cache shows what won."""
+        pending = self.cache.wait(max(error.revision, 0))
+        if pending is not None:
+            await pending
+
+    def write_error(self, error: StorageError, name: str) -> errors.APIError:
+        definition = self.definition
+        if error.code is Code.KEY_EXISTS:
+            return errors.already_exists(definition.plural, definition.group, name)
+        if error.code is Code.KEY_NOT_FOUND:
+            return self.not_found(name)
+        if error.code is Code.CONFLICT:
+            return errors.conflict(definition.plural, definition.group, name, CONFLICT_TEXT)
+        if error.code is Code.TOO_LARGE:
+            return errors.APIError("", "etcdserver: request is too large", code=500)
+        return errors.internal(str(error))
+
+    def _committed(self, key: str, revision: int, tree: Tree) -> CachedObject:
+        """The object under its new revision: the cacher's own when nothing newer has come since."""
+        obj = self.cache.get(key)
+        if obj is not None and obj.revision == revision:
+            return obj
+        return self.unsaved(tree, revision)
+
+
+def encode_stored(definition: ResourceDefinition, tree: Tree) -> bytes:
+    """The stored form: canonical JSON (members in order, zero values dropped) without resourceVersion."""
+    metadata = tree["metadata"]
+    if "resourceVersion" in metadata:
+        tree = {**tree, "metadata": {k: v for k, v in metadata.items() if k != "resourceVersion"}}
+    if definition.custom:
+        return json_codec.encode(sorted_tree(tree))
+    return json_codec.encode(normalize(definition.type, tree).tree)
+
+
+def sorted_tree(value: Any) -> Any:
+    """A tree with all members in alphabetical order, as custom resources are printed."""
+    if isinstance(value, dict):
+        return {key: sorted_tree(value[key]) for key in sorted(value)}
+    if isinstance(value, list):
+        return [sorted_tree(item) for item in value]
+    return value
+
+
+async def retrying(
+    store: ResourceStore, namespace: str, name: str, attempt: Callable[[CachedObject], Awaitable[Any]]
+) -> Any:
+    """Run `attempt` on the newest object until it does not lose the race for it (GuaranteedUpdate of the reference).
+
+    Bounded by the request's deadline, not by a count. NotFound when the object is gone.
+    """
+    while True:
+        current = store.get(namespace, name)
+        try:
+            return await attempt(current)
+        except StorageError as error:
+            if error.code not in (Code.CONFLICT, Code.KEY_NOT_FOUND):
+                raise
+            await store.settle(error)
+
+
+def encode_token(revision: int, start: str, prefix: str) -> str:
+    """The reference's continue token: base64url JSON of version, revision and the relative key to go on from."""
+    body = orjson.dumps({"v": "meta.k8s.io/v1", "rv": revision, "start": start[len(prefix) :]})
+    return base64.urlsafe_b64encode(body).rstrip(b"=").decode()
+
+
+def decode_token(token: str, prefix: str) -> tuple[int, str]:
+    """(revision, full key to start from) of a continue token; 400 when it is not one of ours."""
+    try:
+        raw = base64.urlsafe_b64decode(token.encode() + b"=" * (-len(token) % 4))
+        body = orjson.loads(raw)
+        version, revision, start = body["v"], body["rv"], body["start"]
+    except (ValueError, KeyError, TypeError, binascii.Error) as error:
+        raise errors.bad_request(f"continue key is not valid: {error}") from error
+    if version != "meta.k8s.io/v1" or not isinstance(revision, int) or not isinstance(start, str):
+        raise errors.bad_request("continue key is not valid: server does not recognize this encoded version")
+    if revision == 0:
+        raise errors.bad_request("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+    if not start or ".." in start.split("/") or start.startswith("/"):
+        raise errors.bad_request(f"continue key is not valid: {start}")
+    return revision, prefix + start

@@ -1,0 +1,102 @@
+"""Request bodies: media type, decoding, the object's kind and version, unknown and duplicate fields."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fastapi_core import errors
+from fastapi_core.codec import decode
+from fastapi_core.codec import json as json_codec
+from fastapi_core.codec.negotiate import content_type
+from fastapi_core.registry.definition import Tree
+from fastapi_core.schema.tables import type_for
+from fastapi_core.schema.types import Type
+
+if TYPE_CHECKING:
+    from fastapi_core.request.context import RequestContext
+
+ACCEPTED = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The kind an endpoint takes."""
+
+    kind: str
+    group: str
+    version: str
+    type: Type
+
+    @property
+    def group_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+def body_form(ctx: RequestContext) -> str:
+    """`json` or `yaml`, by the request's media type; 415 for an unknown one."""
+    header = ctx.request.header(b"content-type")
+    form = content_type(header.decode("latin-1") if header else "")
+    if form is None:
+        raise errors.unsupported_media_type(ACCEPTED)
+    return form
+
+
+def read_object(ctx: RequestContext, expected: Expected, validation: str) -> Tree:
+    """The body as a canonical tree of the expected kind.
+
+    `validation` is the fieldValidation level: Strict refuses unknown and duplicate fields, Warn reports them as
+    Warning headers, Ignore drops them silently.
+    """
+    body, form = ctx.request.body, body_form(ctx)
+    try:
+        check_kind(decode.parse(body, form).tree, expected, body)
+        tree, complaints = decode.decode(expected.type, body, form)
+    except decode.DecodeError as error:
+        raise cannot_handle(expected, str(error)) from error
+    if complaints and validation != "Ignore":
+        if validation == "Strict":
+            raise cannot_handle(expected, "strict decoding error: " + ", ".join(complaints))
+        for complaint in complaints:
+            ctx.warn(complaint)
+    conformed: Tree = tree
+    conformed["kind"], conformed["apiVersion"] = expected.kind, expected.group_version
+    return conformed
+
+
+def check_kind(tree: Any, expected: Expected, body: bytes) -> None:
+    """400 unless apiVersion and kind, where given, are the endpoint's."""
+    if not isinstance(tree, dict):
+        if tree is None:
+            return
+        raise errors.bad_request(
+            f"couldn't get version/kind; json parse error: json: cannot unmarshal {json_codec.summary(body)} into Go value"
+        )
+    kind = tree.get("kind") or expected.kind
+    version = tree.get("apiVersion") or expected.group_version
+    if not isinstance(kind, str) or not isinstance(version, str):
+        raise errors.bad_request("couldn't get version/kind; json parse error: kind and apiVersion must be strings")
+    if kind == expected.kind and version == expected.group_version:
+        return
+    group, _, name = version.rpartition("/")
+    if type_for(group, name, kind) is None:
+        raise errors.bad_request(f'no kind "{kind}" is registered for version "{version}" in scheme')
+    if kind != expected.kind:
+        raise errors.bad_request(
+            f"{kind} in version {errors.go_quote(name)} cannot be handled as a {expected.kind}: "
+            f"converting ({_internal(version)}.{kind}) to ({_internal(expected.group_version)}.{expected.kind}): unknown conversion"
+        )
+    raise errors.bad_request(
+        f"the API version in the data ({version}) does not match the expected API version ({expected.group_version})"
+    )
+
+
+def _internal(group_version: str) -> str:
+    group, _, version = group_version.rpartition("/")
+    return f"{group.partition('.')[0] or 'core'}.{version}"
+
+
+def cannot_handle(expected: Expected, reason: str) -> errors.APIError:
+    return errors.bad_request(
+        f"{expected.kind} in version {errors.go_quote(expected.version)} cannot be handled as a {expected.kind}: {reason}"
+    )

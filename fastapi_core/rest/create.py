@@ -1,0 +1,115 @@
+"""POST of a collection: decode, gate, stamp, commit."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+
+from fastapi_core import errors
+from fastapi_core._ext.objects import CachedObject
+from fastapi_core.admission.chain import Attributes
+from fastapi_core.http.exchange import Response
+from fastapi_core.registry import lifecycle
+from fastapi_core.registry.definition import Tree
+from fastapi_core.registry.metadata import dedup_owner_references
+from fastapi_core.request.context import Endpoint, RequestContext
+from fastapi_core.rest import render
+from fastapi_core.rest.body import Expected, read_object
+from fastapi_core.rest.defaulting import apply_defaults
+from fastapi_core.rest.options import WriteOptions, write_options
+from fastapi_core.rest.scope import Scope
+
+GENERATE_ATTEMPTS = 8
+
+
+def expected_of(scope: Scope) -> Expected:
+    definition = scope.definition
+    return Expected(definition.kind, definition.group, definition.version, definition.type)
+
+
+def creator(scope: Scope) -> Endpoint:
+    """POST of a new object."""
+    expected = expected_of(scope)
+
+    def create(ctx: RequestContext) -> Awaitable[Response]:
+        media = render.media_type(ctx)
+        render.check_form(media, collection=False)
+        options = write_options(ctx.request.query, "CreateOptions")
+        tree = read_object(ctx, expected, options.field_validation)
+        return _commit(ctx, scope, tree, options)
+
+    return create
+
+
+async def _commit(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions) -> Response:
+    return render.one(ctx, scope, await create_object(ctx, scope, tree, options), status=201)
+
+
+async def create_object(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions) -> CachedObject:
+    """Gate and commit a decoded new object; with a dry run everything but the commit."""
+    definition = scope.definition
+    metadata = tree["metadata"] = dict(tree.get("metadata") or {})
+    settle_namespace(scope, ctx.info.namespace, metadata)
+    apply_defaults(definition, tree)
+    for warning in dedup_owner_references(tree):
+        ctx.warn(warning)
+    attributes = Attributes(
+        "CREATE",
+        definition,
+        "",
+        ctx.info.namespace,
+        metadata.get("name") or "",
+        tree,
+        None,
+        options.dry_run,
+        ctx,
+    )
+    await scope.admission.mutate(attributes)
+    generated = not metadata.get("name") and bool(metadata.get("generateName"))
+    prefixed = bool(metadata.get("generateName"))
+    for attempt in range(1, GENERATE_ATTEMPTS + 1):
+        if generated:
+            metadata.pop("name", None)
+        for warning in lifecycle.before_create(definition, tree):
+            ctx.warn(warning)
+        attributes.name = tree["metadata"]["name"]
+        await scope.admission.validate(attributes)
+        stored = scope.to_storage(tree)
+        try:
+            if options.dry_run:
+                return _dry(scope, stored)
+            return await scope.store.create(stored)
+        except errors.APIError as error:
+            if error.reason != "AlreadyExists" or not prefixed:
+                raise
+            if not generated or attempt == GENERATE_ATTEMPTS:
+                raise _not_unique(error) from error
+            metadata = tree["metadata"]
+    raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def _dry(scope: Scope, stored: Tree) -> CachedObject:
+    metadata = stored["metadata"]
+    if scope.store.cache.get(scope.store.key(metadata.get("namespace", ""), metadata["name"])) is not None:
+        raise errors.already_exists(scope.definition.plural, scope.definition.group, metadata["name"])
+    return scope.store.unsaved(stored)
+
+
+def _not_unique(error: errors.APIError) -> errors.APIError:
+    """A generated name that was taken: the client may simply try again."""
+    details = {**(error.details or {}), "retryAfterSeconds": 1}
+    return errors.APIError(
+        "AlreadyExists",
+        f"{error.message}, the server was not able to generate a unique name for the object",
+        details=details,
+    )
+
+
+def settle_namespace(scope: Scope, namespace: str, metadata: Tree) -> None:
+    """The namespace of the URL, unless the body names another (400); none for cluster-scoped kinds."""
+    if not scope.definition.namespaced:
+        metadata.pop("namespace", None)
+        return
+    if not metadata.get("namespace"):
+        metadata["namespace"] = namespace
+    elif metadata["namespace"] != namespace:
+        raise errors.bad_request("the namespace of the provided object does not match the namespace sent on the request")

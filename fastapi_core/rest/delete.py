@@ -1,0 +1,160 @@
+"""DELETE of one object and of a collection."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any
+
+from fastapi_core import errors
+from fastapi_core._ext.objects import CachedObject
+from fastapi_core.admission.chain import Attributes
+from fastapi_core.codec import decode
+from fastapi_core.http.exchange import Response
+from fastapi_core.registry import lifecycle
+from fastapi_core.registry.store import Page, retrying
+from fastapi_core.request.context import Endpoint, RequestContext
+from fastapi_core.rest import render
+from fastapi_core.rest.body import body_form
+from fastapi_core.rest.list import read_page
+from fastapi_core.rest.options import DeleteOptions, checked_delete, delete_options_from_query, list_options
+from fastapi_core.rest.scope import Scope
+from fastapi_core.storage.interface import StorageError
+
+JOB_WARNING = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
+    "propagationPolicy=Orphan to suppress this warning"
+)
+
+
+def read_options(ctx: RequestContext) -> DeleteOptions:
+    """DeleteOptions of the body, or of the query when there is none (a body wins over the whole query)."""
+    if not ctx.request.body:
+        return delete_options_from_query(ctx.request.query)
+    try:
+        tree = decode.parse(ctx.request.body, body_form(ctx)).tree
+    except decode.DecodeError as error:
+        raise errors.bad_request(str(error)) from error
+    if tree is None:
+        tree = {}
+    if not isinstance(tree, dict):
+        raise errors.bad_request("couldn't get version/kind; json parse error: not an object")
+    kind = tree.get("kind", "DeleteOptions")
+    if kind != "DeleteOptions":
+        raise errors.bad_request(f"decoded object cannot be converted to DeleteOptions: no kind \"DeleteOptions\" in {kind}")
+    preconditions = _member(tree, "preconditions", dict) or {}
+    return checked_delete(
+        dry_run=[str(v) for v in _member(tree, "dryRun", list) or []],
+        grace=_member(tree, "gracePeriodSeconds", int),
+        orphan=_member(tree, "orphanDependents", bool),
+        propagation=_member(tree, "propagationPolicy", str) or "",
+        uid=_member(preconditions, "uid", str),
+        resource_version=_member(preconditions, "resourceVersion", str),
+    )
+
+
+def _member(tree: dict[str, Any], name: str, kind: type) -> Any:
+    value = tree.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise errors.bad_request(
+            f"json: cannot unmarshal {type(value).__name__} into Go struct field DeleteOptions.{name}"
+        )
+    return value
+
+
+def deleter(scope: Scope) -> Endpoint:
+    """DELETE .../NAME."""
+
+    def delete(ctx: RequestContext) -> Awaitable[Response]:
+        render.check_form(render.media_type(ctx), collection=False)
+        options = read_options(ctx)
+        return _delete(ctx, scope, options)
+
+    return delete
+
+
+async def _delete(ctx: RequestContext, scope: Scope, options: DeleteOptions) -> Response:
+    definition = scope.definition
+    if (
+        definition.kind == "Job"
+        and definition.group == "batch"
+        and not options.propagation
+        and options.orphan is None
+    ):
+        ctx.warn(JOB_WARNING)
+    obj, gone = await delete_object(ctx, scope, ctx.info.namespace, ctx.info.name, options)
+    status = 202 if not gone and options.orphan is False else 200
+    if gone and not definition.return_deleted:
+        return _success(ctx, scope, obj)
+    return render.one(ctx, scope, obj, status=status)
+
+
+def _success(ctx: RequestContext, scope: Scope, obj: CachedObject) -> Response:
+    definition = scope.definition
+    details = {"name": obj.name, "group": definition.group, "kind": definition.plural}
+    details = {k: v for k, v in details.items() if v}
+    details["uid"] = obj.tree()["metadata"].get("uid", "")
+    return render.tree(
+        ctx, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+    )
+
+
+async def delete_object(
+    ctx: RequestContext, scope: Scope, namespace: str, name: str, options: DeleteOptions
+) -> tuple[CachedObject, bool]:
+    """Delete, or start to; (the object as it was last, whether it is gone)."""
+
+    async def attempt(current: CachedObject) -> tuple[CachedObject, bool]:
+        old = scope.view(current).tree()
+        lifecycle.check_preconditions(old, scope.definition, options.uid, options.resource_version)
+        attributes = Attributes("DELETE", scope.definition, "", namespace, name, None, old, options.dry_run, ctx)
+        await scope.admission.mutate(attributes)
+        await scope.admission.validate(attributes)
+        plan = lifecycle.plan_deletion(
+            scope.definition, old, grace=options.grace, orphan=options.orphan, propagation=options.propagation
+        )
+        return await _carry_out(scope, current, plan, dry_run=options.dry_run)
+
+    result: tuple[CachedObject, bool] = await retrying(scope.store, namespace, name, attempt)
+    return result
+
+
+async def _carry_out(
+    scope: Scope, current: CachedObject, plan: lifecycle.Deletion, *, dry_run: bool
+) -> tuple[CachedObject, bool]:
+    store = scope.store
+    if plan.changed:
+        stored = scope.to_storage(plan.tree)
+        current = store.unsaved(stored, current.revision) if dry_run else await store.update(current, stored)
+    if plan.remove and not dry_run:
+        await store.delete(current)
+    return current, plan.remove
+
+
+def collection_deleter(scope: Scope) -> Endpoint:
+    """DELETE of a collection: each object that matches, one after the other; answers the list."""
+
+    def delete(ctx: RequestContext) -> Awaitable[Response]:
+        media = render.media_type(ctx)
+        render.check_form(media, collection=True)
+        listing = list_options(ctx.request.query)
+        matcher = scope.matcher(listing)
+        options = read_options(ctx)
+        return _collection(ctx, scope, listing, matcher, options)
+
+    return delete
+
+
+async def _collection(ctx: RequestContext, scope: Scope, listing: Any, matcher: Any, options: DeleteOptions) -> Response:
+    found = read_page(scope, ctx.info.namespace, listing, matcher)
+    page = found if isinstance(found, Page) else await found
+    for obj in page.objects:
+        try:
+            await delete_object(ctx, scope, obj.namespace, obj.name, options)
+        except errors.APIError as error:
+            if error.reason != "NotFound":
+                raise
+        except StorageError as error:
+            raise scope.store.write_error(error, obj.name) from error
+    return render.page(ctx, scope, render.media_type(ctx), page, selected=matcher is not None)

@@ -1,0 +1,54 @@
+"""GET of one object, from memory."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+
+from fastapi_core import errors
+from fastapi_core._ext.objects import CachedObject
+from fastapi_core.http.exchange import Response
+from fastapi_core.request.context import Endpoint, RequestContext
+from fastapi_core.rest import render
+from fastapi_core.rest.options import MAX_REVISION
+from fastapi_core.rest.scope import Scope
+
+
+def getter(scope: Scope) -> Endpoint:
+    """GET .../NAME: consistent by default, at least as new as resourceVersion when one is given."""
+    store = scope.store
+
+    def get(ctx: RequestContext) -> Response | Awaitable[Response]:
+        info = ctx.info
+        version = info.first("resourceVersion") if info.query else ""
+        if not version:
+            pending = store.fresh()
+        elif version == "0":
+            pending = None
+        else:
+            pending = store.wait(_revision(version))
+        if pending is not None:
+            return _later(ctx, pending)
+        return render.one(ctx, scope, _find(ctx))
+
+    def _find(ctx: RequestContext) -> CachedObject:
+        info = ctx.info
+        obj = store.cache.get(store.key(info.namespace, info.name))
+        if obj is None:
+            raise scope.not_found(info.name)
+        return obj
+
+    async def _later(ctx: RequestContext, pending: Awaitable[None]) -> Response:
+        await pending
+        return render.one(ctx, scope, _find(ctx))
+
+    return get
+
+
+def _revision(text: str) -> int:
+    """The reference answers a bad resourceVersion of a get with a 500 that has no reason."""
+    if not (text.isascii() and text.isdigit()) or int(text) > MAX_REVISION:
+        quoted = errors.go_quote(text)
+        raise errors.APIError(
+            "", f'resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax', code=500
+        )
+    return int(text)

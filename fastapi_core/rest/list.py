@@ -1,0 +1,65 @@
+"""LIST (and the switch to WATCH): the matrix of resourceVersion, match, limit and continue."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+
+from fastapi_core import errors
+from fastapi_core._ext.selector import Matcher
+from fastapi_core.codec.negotiate import MediaType
+from fastapi_core.http.exchange import Answer, Response
+from fastapi_core.registry.store import Page
+from fastapi_core.request.context import Endpoint, RequestContext
+from fastapi_core.rest import render
+from fastapi_core.rest.options import ListOptions, list_options, revision_of
+from fastapi_core.rest.scope import Scope
+from fastapi_core.rest.watch import WatchServer
+
+
+def lister(scope: Scope, watches: WatchServer) -> Endpoint:
+    """GET of a collection."""
+
+    def collection(ctx: RequestContext) -> Answer | Awaitable[Answer]:
+        options = list_options(ctx.request.query)
+        if options.watch:
+            return watches.start(ctx, scope, options)
+        media = render.media_type(ctx)
+        render.check_form(media, collection=True)
+        matcher = scope.matcher(options)
+        found = read_page(scope, ctx.info.namespace, options, matcher)
+        if isinstance(found, Page):
+            return render.page(ctx, scope, media, found, selected=matcher is not None)
+        return _later(ctx, scope, media, matcher, found)
+
+    return collection
+
+
+async def _later(
+    ctx: RequestContext, scope: Scope, media: MediaType, matcher: Matcher | None, pending: Awaitable[Page]
+) -> Response:
+    return render.page(ctx, scope, media, await pending, selected=matcher is not None)
+
+
+def read_page(scope: Scope, namespace: str, options: ListOptions, matcher: Matcher | None) -> Page | Awaitable[Page]:
+    """The objects a list asks for; an awaitable when the cache has to catch up or history must be read."""
+    store = scope.store
+    version = options.resource_version
+    revision = revision_of(version)
+    if options.token:
+        if version not in ("", "0"):
+            raise errors.bad_request("specifying resource version is not allowed when using continue")
+        return store.list(namespace, matcher, limit=options.limit, token=options.token)
+    exact = options.match == "Exact" or (revision > 0 and options.limit > 0 and not options.match)
+    limit = 0 if version == "0" and not exact else options.limit
+    pending = store.fresh() if not version else store.wait(revision)
+    if pending is not None:
+        return _after(pending, scope, namespace, matcher, limit, revision if exact else 0)
+    return store.list(namespace, matcher, limit=max(limit, 0), exact=revision if exact else 0)
+
+
+async def _after(
+    pending: Awaitable[None], scope: Scope, namespace: str, matcher: Matcher | None, limit: int, exact: int
+) -> Page:
+    await pending
+    found = scope.store.list(namespace, matcher, limit=max(limit, 0), exact=exact)
+    return found if isinstance(found, Page) else await found

@@ -1,0 +1,133 @@
+"""PATCH: which engine by media type, applied anew on the newest object until it is not overtaken."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from fastapi_core import errors
+from fastapi_core.codec import json as json_codec
+from fastapi_core.codec.decode import unknown
+from fastapi_core.errors import FieldError
+from fastapi_core.http.exchange import Response
+from fastapi_core.patch import jsonpatch, merge, strategic
+from fastapi_core.registry.definition import Tree
+from fastapi_core.request.context import Endpoint, RequestContext
+from fastapi_core.rest import render
+from fastapi_core.rest.defaulting import apply_defaults
+from fastapi_core.rest.options import WriteOptions, write_options
+from fastapi_core.rest.scope import Scope
+from fastapi_core.rest.update import write
+from fastapi_core.schema import normalize
+from fastapi_core.schema.errors import TypeMismatch
+from fastapi_core.schema.types import Type
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+
+Engine = Callable[[Tree], Tree]
+
+
+def patcher(scope: Scope, subresource: str = "") -> Endpoint:
+    """PATCH .../NAME (or .../NAME/status)."""
+    definition = scope.definition
+
+    def patch(ctx: RequestContext) -> Awaitable[Response]:
+        media = render.media_type(ctx)
+        render.check_form(media, collection=False)
+        engine, problems = patch_engine(ctx, definition.type, custom=definition.custom)
+        options = write_options(ctx.request.query, "PatchOptions")
+        return _patch(ctx, scope, engine, options, problems, subresource)
+
+    return patch
+
+
+def patch_engine(ctx: RequestContext, type: Type, *, custom: bool) -> tuple[Engine, list[str]]:
+    """The body as a function of the current tree, and what is odd about its document (duplicate fields).
+
+    415 for another media type than the resource takes, 400 for a body that is no JSON.
+    """
+    accepted = (JSON_PATCH, MERGE_PATCH) if custom else (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH)
+    header = ctx.request.header(b"content-type") or b""
+    form = header.decode("latin-1").partition(";")[0].strip().lower()
+    if form not in accepted:
+        raise errors.unsupported_media_type(accepted)
+    try:
+        parsed = json_codec.parse(ctx.request.body)
+    except json_codec.DecodeError as error:
+        raise errors.bad_request(str(error)) from error
+    if form == JSON_PATCH:
+        return partial(jsonpatch.apply_json_patch, body=parsed.tree), [f"json patch {c}" for c in parsed.complaints]
+    if form == MERGE_PATCH:
+        return partial(merge.merge, patch=parsed.tree), parsed.complaints
+    return partial(strategic.strategic, patch=parsed.tree, type=type), parsed.complaints
+
+
+async def _patch(
+    ctx: RequestContext, scope: Scope, engine: Engine, options: WriteOptions, problems: list[str], subresource: str
+) -> Response:
+    definition = scope.definition
+    reported: list[str] = []
+
+    def change(current: Tree) -> Tree:
+        patched = engine(current)
+        reported[:] = problems
+        if not definition.custom:
+            patched = _conform(scope, patched, reported)
+        if reported and options.field_validation == "Strict":
+            raise _undecodable("strict decoding error: " + ", ".join(reported))
+        _check_identity(scope, patched, current)
+        apply_defaults(definition, patched)
+        return patched
+
+    obj = await write(ctx, scope, change, options, subresource)
+    if options.field_validation == "Warn":
+        for problem in reported:
+            ctx.warn(problem)
+    return render.one(ctx, scope, obj)
+
+
+def _conform(scope: Scope, patched: Tree, reported: list[str]) -> Tree:
+    """The patched tree decoded as its type, as the reference decodes the patched JSON (members in sorted order)."""
+    definition = scope.definition
+    if not isinstance(patched.get("metadata", {}), dict):
+        raise _undecodable("json: cannot unmarshal into Go struct field .metadata of type v1.ObjectMeta")
+    kind, version = patched.get("kind"), patched.get("apiVersion")
+    if kind != definition.kind or version != definition.group_version:
+        raise errors.bad_request(
+            f"invalid object type: {definition.group_version}, Kind={definition.kind} was changed to {version}, Kind={kind}"
+        )
+    try:
+        result = normalize.normalize(definition.type, patched)
+    except TypeMismatch as error:
+        raise _undecodable(str(error)) from error
+    reported += [unknown(path) for path in sorted(result.unknown)]
+    tree: Tree = result.tree
+    tree["kind"], tree["apiVersion"] = definition.kind, definition.group_version
+    tree["metadata"] = dict(tree.get("metadata") or {})
+    return tree
+
+
+def _undecodable(text: str) -> errors.APIError:
+    return errors.invalid("", "", "", [FieldError("Invalid value", "patch", text, "")])
+
+
+def _check_identity(scope: Scope, patched: Tree, current: Tree) -> None:
+    """A patch cannot move an object to another name or namespace."""
+    metadata, previous = patched.setdefault("metadata", {}), current["metadata"]
+    name = metadata.get("name") or ""
+    if name != previous["name"]:
+        if not name:
+            raise errors.bad_request(
+                f"the name of the object ({previous['name']} based on URL) was undeterminable: name must be provided"
+            )
+        raise errors.bad_request(
+            f"the name of the object ({name}) does not match the name on the URL ({previous['name']})"
+        )
+    if scope.definition.namespaced and (metadata.get("namespace") or "") != previous.get("namespace", ""):
+        if metadata.get("namespace"):
+            raise errors.bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request"
+            )
+        metadata["namespace"] = previous["namespace"]

@@ -1,0 +1,139 @@
+"""Objects and lists as the client wants them: JSON, pretty JSON, YAML, Table, PartialObjectMetadata(List).
+
+The fast way is bytes only: the object's own, or a concatenation of many. Everything else decodes and encodes again.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from fastapi_core import errors
+from fastapi_core._ext.objects import CachedObject, list_document
+from fastapi_core.codec import json as json_codec
+from fastapi_core.codec.negotiate import MediaType, acceptable
+from fastapi_core.http.exchange import Header, Response
+from fastapi_core.registry.printers import partial_metadata
+from fastapi_core.registry.store import Page
+from fastapi_core.request.status import wants_pretty
+from fastapi_core.rest.body import ACCEPTED
+
+if TYPE_CHECKING:
+    from fastapi_core.request.context import RequestContext
+    from fastapi_core.rest.scope import Scope
+
+JSON_TYPE: Header = (b"content-type", b"application/json")
+YAML_TYPE: Header = (b"content-type", b"application/yaml")
+META_VERSIONS = ("v1", "v1beta1")
+PLAIN = MediaType()
+
+
+def media_type(ctx: RequestContext) -> MediaType:
+    """The representation asked for; 406 when none of the accepted ones is to be had."""
+    accept = ctx.request.header(b"accept")
+    if accept is None:
+        return PLAIN
+    return acceptable(accept.decode("latin-1"))
+
+
+def document(ctx: RequestContext, media: MediaType, body: bytes, *, status: int = 200) -> Response:
+    """A JSON document in the format asked for."""
+    if media.format == "yaml":
+        from fastapi_core.codec import yaml as yaml_codec
+
+        return Response(status, [YAML_TYPE], yaml_codec.dump(orjson.loads(body)), compress=True)
+    if media.pretty or wants_pretty(ctx.request):
+        return Response(status, [JSON_TYPE], json_codec.encode_pretty(orjson.loads(body)), compress=True)
+    return Response(status, [JSON_TYPE], body, compress=True)
+
+
+def check_form(media: MediaType, *, collection: bool) -> None:
+    """406 for a transformation that does not exist for this kind of answer."""
+    kind = media.as_kind
+    if not kind:
+        return
+    forms = ("Table", "PartialObjectMetadataList" if collection else "PartialObjectMetadata")
+    if kind not in forms or media.as_group != "meta.k8s.io" or media.as_version not in META_VERSIONS:
+        raise errors.not_acceptable(ACCEPTED)
+
+
+def one(ctx: RequestContext, scope: Scope, obj: CachedObject, *, status: int = 200) -> Response:
+    """A single object."""
+    media = media_type(ctx)
+    check_form(media, collection=False)
+    if not media.as_kind:
+        return document(ctx, media, scope.head + scope.view(obj).body + b"\n", status=status)
+    return document(ctx, media, transformed(ctx, scope, media, obj), status=status)
+
+
+def transformed(
+    ctx: RequestContext, scope: Scope, media: MediaType, obj: CachedObject, *, columns: bool = True
+) -> bytes:
+    """One object as a Table of one row or as PartialObjectMetadata; `columns` as in watches, where only the first has them."""
+    if media.as_kind == "Table":
+        metadata = b'{"resourceVersion":"%d"}' % obj.revision if obj.revision else b"{}"
+        return table(ctx, scope, media, [obj], metadata, columns=columns)
+    return partial_metadata(obj, media.as_version) + b"\n"
+
+
+def include_object(ctx: RequestContext) -> str:
+    policy = ctx.info.first("includeObject")
+    if policy not in ("", "None", "Metadata", "Object"):
+        problem = errors.FieldError(
+            "Invalid value", "includeObject", 'must be "Metadata", "Object", "None", or empty', policy
+        )
+        raise errors.invalid("TableOptions", "meta.k8s.io", "", [problem])
+    return policy or "Metadata"
+
+
+def table(
+    ctx: RequestContext,
+    scope: Scope,
+    media: MediaType,
+    objects: list[CachedObject],
+    metadata: bytes,
+    *,
+    columns: bool = True,
+) -> bytes:
+    """A Table of stored objects: cells are read in the storage version, whole objects shown in the one asked for."""
+    include = include_object(ctx)
+    shown = scope.views(objects) if include == "Object" else objects
+    rows = scope.printer.render_rows(shown, time.time(), include, media.as_version)
+    return scope.printer.table(metadata, rows, columns=columns, version=media.as_version) + b"\n"
+
+
+def page(ctx: RequestContext, scope: Scope, media: MediaType, listing: Page, *, selected: bool) -> Response:
+    """A list of objects with its metadata. `selected`: a selector was given, so the remaining count is left out."""
+    objects = listing.objects
+    version = str(listing.revision).encode()
+    more = b""
+    if listing.token:
+        more = b',"continue":"' + listing.token.encode() + b'"'
+        if not selected and listing.remaining > 0:
+            more += b',"remainingItemCount":' + str(listing.remaining).encode()
+    if not media.as_kind:
+        head = scope.list_head + version + b'"' + more + b'},"items":['
+        return document(ctx, media, list_document(head, scope.views(objects), b"]}\n", whole=scope.definition.custom))
+    if media.as_kind == "Table":
+        metadata = b'{"resourceVersion":"%b"%b}' % (version, more)
+        return document(ctx, media, table(ctx, scope, media, objects, metadata))
+    items = b"[" + b",".join(partial_metadata(o, media.as_version) for o in objects) + b"]" if objects else b"null"
+    body = (
+        b'{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/'
+        + media.as_version.encode()
+        + b'","metadata":{"resourceVersion":"'
+        + version
+        + b'"'
+        + more
+        + b'},"items":'
+        + items
+        + b"}\n"
+    )
+    return document(ctx, media, body)
+
+
+def tree(ctx: RequestContext, content: Any, *, status: int = 200) -> Response:
+    """A document that is no stored object (Status, reviews, scale)."""
+    return document(ctx, media_type(ctx), json_codec.encode(content) + b"\n", status=status)

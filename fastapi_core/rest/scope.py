@@ -1,0 +1,89 @@
+"""What the verb handlers of one served resource share: its declaration, its store and its representations."""
+
+from __future__ import annotations
+
+from fastapi_core import errors
+from fastapi_core._ext.objects import CachedObject
+from fastapi_core._ext.selector import Matcher
+from fastapi_core.admission.chain import AdmissionChain
+from fastapi_core.meta.selectors import SelectorError, parse_fields, parse_labels
+from fastapi_core.registry.conversion import converter
+from fastapi_core.registry.definition import ResourceDefinition, Tree
+from fastapi_core.registry.fields import extractor
+from fastapi_core.registry.printers import Printer, printer
+from fastapi_core.registry.store import ResourceStore, encode_stored
+from fastapi_core.rest.options import ListOptions
+from fastapi_core.storage.cacher.matching import matcher
+
+class Scope:
+    """One resource in one served version, bound to the store all its versions share."""
+
+    def __init__(self, definition: ResourceDefinition, store: ResourceStore, admission: AdmissionChain) -> None:
+        self.definition = definition
+        self.store = store
+        self.admission = admission
+        self.head = definition.head
+        self.list_head = (
+            f'{{"kind":"{definition.list_kind}","apiVersion":"{definition.group_version}","metadata":{{"resourceVersion":"'
+            if not definition.custom
+            else f'{{"apiVersion":"{definition.group_version}","kind":"{definition.list_kind}","metadata":{{"resourceVersion":"'
+        ).encode()
+        self._to_storage = converter(definition, store.definition)
+        self._from_storage = converter(store.definition, definition)
+        self._fields = frozenset(definition.selectable_fields) | {"metadata.name", "metadata.namespace"}
+        self._extract = extractor(definition, self._from_storage)
+        self._printer: Printer | None = None
+
+    @property
+    def printer(self) -> Printer:
+        if self._printer is None:
+            self._printer = printer(self.definition)
+        return self._printer
+
+    # Versions
+
+    def view(self, obj: CachedObject) -> CachedObject:
+        """`obj` in this scope's version; itself when that is the storage version, else made once and remembered."""
+        convert = self._from_storage
+        if convert is None:
+            return obj
+        known = obj.memo.get(self)
+        if known is None:
+            tree = convert(obj.tree())
+            value = encode_stored(self.definition, tree)
+            known = CachedObject(obj.key, obj.namespace, obj.name, value, obj.revision, obj.created)
+            obj.memo[self] = known
+        return known
+
+    def views(self, objects: list[CachedObject]) -> list[CachedObject]:
+        return objects if self._from_storage is None else [self.view(o) for o in objects]
+
+    def to_storage(self, tree: Tree) -> Tree:
+        return tree if self._to_storage is None else self._to_storage(tree)
+
+    def from_storage(self, tree: Tree) -> Tree:
+        return tree if self._from_storage is None else self._from_storage(tree)
+
+    # Selection
+
+    def matcher(self, options: ListOptions) -> Matcher | None:
+        """The compiled selectors of a list or watch, None when everything matches; 400 on bad ones."""
+        if not options.label_selector and not options.field_selector:
+            return None
+        try:
+            labels = parse_labels(options.label_selector)
+            fields = parse_fields(options.field_selector)
+        except SelectorError as error:
+            raise errors.bad_request(str(error)) from error
+        for name, _, _ in fields:
+            if name not in self._fields:
+                raise errors.bad_request(self._unsupported(name))
+        return matcher(labels, fields, self._extract)
+
+    def _unsupported(self, name: str) -> str:
+        if self.definition.selectable_fields:
+            return f"field label not supported: {name}"
+        return f'{errors.go_quote(name)} is not a known field selector: only "metadata.name", "metadata.namespace"'
+
+    def not_found(self, name: str) -> errors.APIError:
+        return errors.not_found(self.definition.plural, self.definition.group, name)

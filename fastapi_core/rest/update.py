@@ -1,0 +1,156 @@
+"""PUT of one object, and the write path that PUT and PATCH share."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from fastapi_core import errors
+from fastapi_core._ext.objects import CachedObject
+from fastapi_core.admission.chain import Attributes
+from fastapi_core.errors import FieldError
+from fastapi_core.http.exchange import Response
+from fastapi_core.registry import lifecycle
+from fastapi_core.registry.definition import Tree
+from fastapi_core.registry.metadata import dedup_owner_references, version_required
+from fastapi_core.registry.store import CONFLICT_TEXT, retrying
+from fastapi_core.request.context import Endpoint, RequestContext
+from fastapi_core.rest import render
+from fastapi_core.rest.body import read_object
+from fastapi_core.rest.create import create_object, expected_of, settle_namespace
+from fastapi_core.rest.defaulting import apply_defaults
+from fastapi_core.rest.options import WriteOptions, write_options
+from fastapi_core.rest.scope import Scope
+
+Change = Callable[[Tree], Tree]
+"""Makes the new tree (served version, defaulted) from a fresh copy of the current one."""
+
+
+def updater(scope: Scope, subresource: str = "") -> Endpoint:
+    """PUT .../NAME (or .../NAME/status)."""
+    expected = expected_of(scope)
+
+    def update(ctx: RequestContext) -> Awaitable[Response]:
+        media = render.media_type(ctx)
+        render.check_form(media, collection=False)
+        options = write_options(ctx.request.query, "UpdateOptions")
+        tree = read_object(ctx, expected, options.field_validation)
+        metadata = tree["metadata"] = dict(tree.get("metadata") or {})
+        check_name(ctx, metadata)
+        settle_namespace(scope, ctx.info.namespace, metadata)
+        apply_defaults(scope.definition, tree)
+        return _put(ctx, scope, tree, options, subresource)
+
+    return update
+
+
+def check_name(ctx: RequestContext, metadata: Tree) -> None:
+    name, url = metadata.get("name") or "", ctx.info.name
+    if not name:
+        raise errors.bad_request("name must be provided") if "name" in metadata else errors.bad_request(
+            f"the name of the object ({name}) does not match the name on the URL ({url})"
+        )
+    if name != url:
+        raise errors.bad_request(f"the name of the object ({name}) does not match the name on the URL ({url})")
+
+
+async def _put(
+    ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions, subresource: str
+) -> Response:
+    info = ctx.info
+    if (
+        scope.definition.create_on_update
+        and not subresource
+        and scope.store.cache.get(scope.store.key(info.namespace, info.name)) is None
+    ):
+        version = tree["metadata"].get("resourceVersion")
+        if version in (None, "", "0"):
+            return render.one(ctx, scope, await create_object(ctx, scope, tree, options), status=201)
+    obj = await write(ctx, scope, lambda current: _copy(tree), options, subresource, replace=True)
+    return render.one(ctx, scope, obj)
+
+
+def _copy(tree: Tree) -> Tree:
+    """Fresh top level and metadata: what a lost race has changed must not leak into the next attempt."""
+    copied = dict(tree)
+    copied["metadata"] = dict(tree["metadata"])
+    for name in ("spec", "status"):
+        if isinstance(copied.get(name), dict):
+            copied[name] = dict(copied[name])
+    return copied
+
+
+async def write(
+    ctx: RequestContext,
+    scope: Scope,
+    change: Change,
+    options: WriteOptions,
+    subresource: str,
+    *,
+    replace: bool = False,
+) -> CachedObject:
+    """Compare-and-swap `change` onto the newest object until it is not overtaken; the object as committed.
+
+    `replace`: the client sent a whole object, whose uid is a precondition.
+    """
+    info = ctx.info
+
+    async def attempt(current: CachedObject) -> CachedObject:
+        old = scope.view(current).tree()
+        tree = change(old)
+        _check_version(scope, tree, old, replace=replace)
+        removed = await _gate(ctx, scope, tree, old, options, subresource)
+        stored = scope.to_storage(tree)
+        if removed and lifecycle.to_be_removed(tree):
+            if not options.dry_run:
+                await scope.store.delete(current)
+            return scope.store.unsaved(stored, current.revision)
+        if options.dry_run:
+            unsaved = scope.store.unsaved(stored, current.revision)
+            return unsaved
+        return await scope.store.update(current, stored)
+
+    result: CachedObject = await retrying(scope.store, info.namespace, info.name, attempt)
+    return result
+
+
+async def _gate(
+    ctx: RequestContext, scope: Scope, tree: Tree, old: Tree, options: WriteOptions, subresource: str
+) -> bool:
+    """Admission and the strategy; returns whether the old object was already being deleted."""
+    for warning in dedup_owner_references(tree):
+        ctx.warn(warning)
+    attributes = Attributes(
+        "UPDATE", scope.definition, subresource, ctx.info.namespace, ctx.info.name, tree, old, options.dry_run, ctx
+    )
+    await scope.admission.mutate(attributes)
+    for warning in lifecycle.before_update(scope.definition, tree, old, status=subresource == "status"):
+        ctx.warn(warning)
+    await scope.admission.validate(attributes)
+    return bool(old["metadata"].get("deletionTimestamp"))
+
+
+def _check_version(scope: Scope, tree: Tree, old: Tree, *, replace: bool) -> None:
+    """resourceVersion and uid of the new object against the current one."""
+    definition = scope.definition
+    metadata, previous = tree["metadata"], old["metadata"]
+    name = previous["name"]
+    if replace and metadata.get("uid") and metadata["uid"] != previous["uid"]:
+        raise errors.conflict(
+            definition.plural,
+            definition.group,
+            name,
+            f"Precondition failed: UID in precondition: {metadata['uid']}, UID in object meta: {previous['uid']}",
+        )
+    version = metadata.get("resourceVersion") or "0"
+    if version == "0":
+        if not definition.unconditional_update:
+            raise version_required(definition, name)
+        metadata["resourceVersion"] = previous["resourceVersion"]
+    elif version != previous["resourceVersion"]:
+        if not (version.isascii() and version.isdigit()):
+            quoted = errors.go_quote(version)
+            problem = FieldError(
+                "Invalid value", "metadata.resourceVersion", f"strconv.ParseUint: parsing {quoted}: invalid syntax", version
+            )
+            raise errors.invalid(definition.plural, definition.group, name, [problem])
+        raise errors.conflict(definition.plural, definition.group, name, CONFLICT_TEXT)

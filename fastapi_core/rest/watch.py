@@ -1,0 +1,325 @@
+"""WATCH: initial events, live events, bookmarks, the end in time.
+
+One event is framed once per representation and the same bytes go to every watcher. A client that does not read is
+cut once `MAX_BUFFERED` bytes wait for it: nobody else is held up and memory stays bounded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from fastapi_core import errors
+from fastapi_core._ext.objects import CachedObject, watch_frame
+from fastapi_core.codec import json as json_codec
+from fastapi_core.codec.negotiate import MediaType
+from fastapi_core.http.exchange import Answer, Header, Stream, StreamWriter
+from fastapi_core.request.context import RequestContext
+from fastapi_core.rest import render
+from fastapi_core.rest.options import ListOptions
+from fastapi_core.schema import normalize
+from fastapi_core.storage.interface import Code, StorageError
+
+if TYPE_CHECKING:
+    from fastapi_core._ext.selector import Matcher
+    from fastapi_core.rest.scope import Scope
+    from fastapi_core.storage.cacher.changes import WatchEvent
+    from fastapi_core.storage.cacher.watchers import Watcher
+
+MAX_BUFFERED = 16 << 20
+BOOKMARK_PERIOD = 60.0
+BOOKMARK_BEFORE_END = 2.0
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+Frame = Callable[[str, CachedObject, dict[Any, Any]], bytes]
+
+
+class WatchServer:
+    """All watches of the process. `min_timeout` seconds is the least a watch without timeoutSeconds lasts (up to twice)."""
+
+    def __init__(self, min_timeout: float, observe: Callable[[Scope, int, int], None] | None = None) -> None:
+        self.min_timeout = min_timeout
+        self.observe = observe
+        self._open: set[Watch] = set()
+
+    def start(self, ctx: RequestContext, scope: Scope, options: ListOptions) -> Answer | Awaitable[Answer]:
+        """The stream of a watch request; errors before it starts are ordinary Status answers."""
+        media = render.media_type(ctx)
+        if media.format == "yaml":
+            raise errors.not_acceptable((*WATCH_ACCEPTED,))
+        if media.as_kind and (
+            media.as_kind not in ("Table", "PartialObjectMetadata")
+            or media.as_group != "meta.k8s.io"
+            or media.as_version not in render.META_VERSIONS
+        ):
+            raise errors.not_acceptable((*WATCH_ACCEPTED,))
+        matcher = scope.matcher(options)
+        revision = _watch_revision(options.resource_version)
+        watch = Watch(self, ctx, scope, options, media, matcher)
+        initial = options.send_initial
+        if initial is None:
+            initial = revision == 0
+            if options.bookmarks and initial:
+                watch.mark_initial_end = True
+        elif initial:
+            watch.mark_initial_end = options.bookmarks
+        pending = scope.store.fresh() if not options.resource_version else None
+        if initial and revision:
+            pending = scope.store.wait(revision)
+        if pending is not None:
+            return self._after(pending, watch, initial, revision)
+        return watch.stream(initial, revision)
+
+    async def _after(self, pending: Awaitable[None], watch: Watch, initial: bool, revision: int) -> Answer:
+        await pending
+        return watch.stream(initial, revision)
+
+    def opened(self, watch: Watch) -> None:
+        self._open.add(watch)
+
+    def closed(self, watch: Watch) -> None:
+        self._open.discard(watch)
+
+    @property
+    def count(self) -> int:
+        return len(self._open)
+
+    def shutdown(self) -> None:
+        """End every watch cleanly: clients see a complete response and come back elsewhere."""
+        for watch in tuple(self._open):
+            watch.end()
+
+
+WATCH_ACCEPTED = (
+    "application/json",
+    "application/json;stream=watch",
+    "application/vnd.kubernetes.protobuf",
+    "application/vnd.kubernetes.protobuf;stream=watch",
+)
+STREAM_HEADERS: list[Header] = [(b"content-type", b"application/json")]
+
+
+def _watch_revision(text: str) -> int:
+    """The reference answers a bad resourceVersion of a watch with a 500 that has no reason."""
+    if not text:
+        return 0
+    if not (text.isascii() and text.isdigit()):
+        quoted = errors.go_quote(text)
+        raise errors.APIError(
+            "", f"resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax", code=500
+        )
+    return int(text)
+
+
+class Watch:
+    """One client's watch."""
+
+    def __init__(
+        self,
+        server: WatchServer,
+        ctx: RequestContext,
+        scope: Scope,
+        options: ListOptions,
+        media: MediaType,
+        matcher: Matcher | None,
+    ) -> None:
+        self.server = server
+        self.ctx = ctx
+        self.scope = scope
+        self.options = options
+        self.media = media
+        self.matcher = matcher
+        self.mark_initial_end = False
+        self._writer: StreamWriter | None = None
+        self._watcher: Watcher | None = None
+        self._timers: list[asyncio.TimerHandle] = []
+        self._sent = 0
+        self._table_started = False
+        self._done = False
+        self._frame_key = (scope, media.as_kind, media.as_version, media.pretty)
+
+    def stream(self, initial: bool, revision: int) -> Answer:
+        def start(writer: StreamWriter) -> None:
+            self._writer = writer
+            writer.on_close(self._gone)
+            self.server.opened(self)
+            self._schedule()
+            if initial:
+                self._send_initial()
+                self._subscribe(self._sent)
+            else:
+                self._subscribe(revision or self.scope.store.cache.revision)
+
+        return Stream(200, list(STREAM_HEADERS), start)
+
+    # Life
+
+    def _schedule(self) -> None:
+        loop = asyncio.get_running_loop()
+        seconds = float(self.options.timeout) or self.server.min_timeout * (1 + random.random())
+        self._timers.append(loop.call_later(seconds, self.end))
+        if self.options.bookmarks:
+            if seconds > BOOKMARK_BEFORE_END:
+                self._timers.append(loop.call_later(seconds - BOOKMARK_BEFORE_END, self._bookmark))
+            self._timers.append(loop.call_later(BOOKMARK_PERIOD + random.random(), self._periodic_bookmark))
+
+    def end(self) -> None:
+        """Finish the response normally."""
+        if self._writer is not None and not self._writer.closed:
+            self._writer.finish()
+        self._gone()
+
+    def _gone(self) -> None:
+        if self._done:
+            return
+        self._done = True
+        for timer in self._timers:
+            timer.cancel()
+        self._timers.clear()
+        if self._watcher is not None:
+            self._watcher.stop()
+            self._watcher = None
+        self.server.closed(self)
+
+    # Events
+
+    def _send_initial(self) -> None:
+        store = self.scope.store
+        info = self.ctx.info
+        listing = store.cache.list(store.scope(info.namespace), matcher=self.matcher)
+        self._sent = listing.revision
+        name = info.name
+        objects = [o for o in listing.objects if o.name == name] if name else listing.objects
+        self._write(b"".join([self._frame("ADDED", obj, {}) for obj in objects]), len(objects))
+        if self.mark_initial_end:
+            self._bookmark(annotations={INITIAL_EVENTS_END: "true"})
+
+    def _subscribe(self, since: int) -> None:
+        store = self.scope.store
+        self._sent = since
+        try:
+            watcher = store.cache.watch(
+                store.scope(self.ctx.info.namespace),
+                matcher=self.matcher,
+                name=self.ctx.info.name,
+                since=since,
+                deliver=self._deliver,
+            )
+        except StorageError as error:
+            self._fail(error)
+            return
+        if isinstance(watcher, Awaitable):
+            asyncio.ensure_future(self._subscribed_later(watcher))
+        else:
+            self._subscribed(watcher)
+
+    async def _subscribed_later(self, pending: Awaitable[Watcher]) -> None:
+        try:
+            self._subscribed(await pending)
+        except StorageError as error:
+            self._fail(error)
+
+    def _subscribed(self, watcher: Watcher) -> None:
+        if self._done:
+            watcher.stop()
+        else:
+            self._watcher = watcher
+
+    def _deliver(self, events: list[WatchEvent]) -> None:
+        if self._done:
+            return
+        if len(events) == 1:
+            event = events[0]
+            frames = self._frame(event.type, event.change.object, event.change.memo)
+        else:
+            frames = b"".join([self._frame(e.type, e.change.object, e.change.memo) for e in events])
+        self._write(frames, len(events))
+
+    def _write(self, frames: bytes, events: int) -> None:
+        writer = self._writer
+        if writer is None or writer.closed or not frames:
+            return
+        writer.write_framed(frames)
+        if self.server.observe is not None:
+            self.server.observe(self.scope, events, len(frames))
+        if writer.buffered > MAX_BUFFERED:
+            writer.abort()
+
+    def _fail(self, error: StorageError) -> None:
+        """An error after the head is out is an ERROR event, then the end."""
+        if error.code is Code.COMPACTED:
+            status = errors.expired(f"too old resource version: {self._sent} ({error.revision})").to_status()
+        else:
+            status = errors.internal(str(error)).to_status()
+        if self._writer is not None and not self._writer.closed:
+            self._writer.write(b'{"type":"ERROR","object":' + json_codec.encode(status) + b"}\n")
+        self.end()
+
+    # Frames
+
+    def _frame(self, kind: str, obj: CachedObject, memo: dict[Any, Any]) -> bytes:
+        """The framed event; made once per representation and kept with the change."""
+        if self.media.as_kind == "Table":
+            return self._table_frame(kind, obj)
+        key = (self._frame_key, kind)
+        frame = memo.get(key)
+        if frame is None:
+            if self.media.as_kind:
+                body = render.transformed(self.ctx, self.scope, self.media, obj).rstrip(b"\n")
+                frame = watch_frame(kind, b"", body)
+            else:
+                frame = watch_frame(kind, self.scope.head, self.scope.view(obj).body)
+            memo[key] = frame
+        return frame
+
+    def _table_frame(self, kind: str, obj: CachedObject) -> bytes:
+        """A Table of one row; only the first of a watch carries the column definitions."""
+        body = render.transformed(self.ctx, self.scope, self.media, obj, columns=not self._table_started)
+        self._table_started = True
+        return watch_frame(kind, b"", body.rstrip(b"\n"))
+
+    def _periodic_bookmark(self) -> None:
+        self._bookmark()
+        if not self._done:
+            loop = asyncio.get_running_loop()
+            self._timers.append(loop.call_later(BOOKMARK_PERIOD + random.random(), self._periodic_bookmark))
+            del self._timers[:-8]
+
+    def _bookmark(self, annotations: dict[str, str] | None = None) -> None:
+        revision = max(self.scope.store.cache.revision, self._sent)
+        self._write(watch_frame("BOOKMARK", b"", self._bookmark_body(revision, annotations)), 1)
+
+    def _bookmark_body(self, revision: int, annotations: dict[str, str] | None) -> bytes:
+        """An empty object of the kind under the revision reached."""
+        metadata: dict[str, Any] = {"resourceVersion": str(revision)}
+        if annotations:
+            metadata["annotations"] = annotations
+        definition = self.scope.definition
+        if self.media.as_kind == "Table":
+            return self._bookmark_table(metadata)
+        if self.media.as_kind:
+            version = f"meta.k8s.io/{self.media.as_version}"
+            return json_codec.encode({"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": metadata})
+        tree = {"kind": definition.kind, "apiVersion": definition.group_version, "metadata": metadata}
+        if not definition.custom:
+            tree = normalize.normalize(definition.type, tree).tree
+        return json_codec.encode(tree)
+
+    def _bookmark_table(self, metadata: dict[str, Any]) -> bytes:
+        """A Table whose only row shows the empty object."""
+        definition = self.scope.definition
+        tree = {"kind": definition.kind, "apiVersion": definition.group_version, "metadata": metadata}
+        if not definition.custom:
+            tree = normalize.normalize(definition.type, tree).tree
+        version = f"meta.k8s.io/{self.media.as_version}"
+        partial = json_codec.encode({"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": metadata})
+        printer = self.scope.printer
+        columns, self._table_started = not self._table_started, True
+        return printer.table(
+            b'{"resourceVersion":"%b"}' % metadata["resourceVersion"].encode(),
+            printer.render_tree(tree, time.time(), partial),
+            columns=columns,
+            version=self.media.as_version,
+        )

@@ -1,0 +1,190 @@
+"""The generic API server: the chain, the socket, health and lifecycle around endpoints it knows nothing of."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Protocol
+
+from fastapi_core.filters.chain import ChainConfig, build_chains
+from fastapi_core.filters.limits import ShutdownGate
+from fastapi_core.http.exchange import Answer, Handler
+from fastapi_core.obs import logs, process
+from fastapi_core.server.config import ServerConfig
+from fastapi_core.server.health import ALL, HEALTHZ, LIVEZ, READYZ, Check, Health, Probe, Progress
+from fastapi_core.server.lifecycle import Closer, Hook, Signals, Start, run_closers, run_hooks
+
+if TYPE_CHECKING:
+    from fastapi_core._ext.http1 import Request
+    from fastapi_core._ext.router import Router
+    from fastapi_core.request.context import Endpoint
+
+
+log = logs.get("server")
+
+
+class Listener(Protocol):
+    """The HTTP server as the lifecycle drives it."""
+
+    @property
+    def port(self) -> int: ...
+    async def start(self) -> None: ...
+    def stop_accepting(self) -> None: ...
+    async def drain(self, timeout: float) -> bool:
+        """Return when no request is under way (True), after `timeout` seconds at the latest (False)."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class GenericServer:
+    """One server.
+
+    `router` gives the route snapshot of the moment, `known_group` tells whether an API group is served in any version.
+    `listen` makes the listener from the handler and the handler of too large requests; the default is the TLS server
+    of `http`.
+    """
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        router: Callable[[], Router[Endpoint]],
+        *,
+        known_group: Callable[[str], bool],
+        listen: Callable[[ServerConfig, Handler, Handler], Listener] | None = None,
+    ) -> None:
+        self.config = config
+        self.metrics = config.metrics
+        self.health = Health(config.metrics)
+        self.signals = Signals()
+        self._gate = ShutdownGate()
+        self._listen = listen or _https
+        self._listener: Listener | None = None
+        self._hooks: list[Hook] = []
+        self._on_shutdown: list[tuple[str, Closer]] = []
+        self._pre_shutdown: list[tuple[str, Closer]] = []
+        self._closers: list[tuple[str, Closer]] = []
+        self._stopping: asyncio.Task[None] | None = None
+        self._chains = build_chains(
+            ChainConfig(
+                authenticator=config.authenticator,
+                authorizer=config.authorizer,
+                metrics=config.metrics,
+                router=router,
+                known_group=known_group,
+                gate=self._gate,
+                body_limit=config.body_limit,
+                request_timeout=config.request_timeout,
+                max_requests_inflight=config.max_requests_inflight,
+                max_mutating_requests_inflight=config.max_mutating_requests_inflight,
+                cors_allowed_origins=config.cors_allowed_origins,
+                strict_transport_security=config.strict_transport_security,
+            )
+        )
+        process.register(config.metrics.registry)
+        self.health.add(Check("ping", _ping))
+        self.health.add(Check("log", logs.SINK.check))
+        # Fails as soon as shutdown begins, so it has the last word.
+        self.health.add(Check("shutdown", self._check_shutdown, (READYZ,), last=True))
+
+    def handler(self, request: Request) -> Answer | Awaitable[Answer]:
+        """Run the chain for one request (`http.exchange.Handler`)."""
+        return self._chains.serve(request)
+
+    @property
+    def filters(self) -> list[str]:
+        """Names of the filters, outermost first."""
+        return self._chains.serve.names
+
+    @property
+    def port(self) -> int:
+        """The port chosen, once started."""
+        return self._listener.port if self._listener is not None else self.config.port
+
+    def add_health_check(self, name: str, probe: Probe, endpoints: tuple[str, ...] = ALL, group: str = "") -> None:
+        """Add a check to the given endpoints; before `start`."""
+        self._expect_not_started(f"health check {name}")
+        self.health.add(Check(name, probe, endpoints, group))
+
+    def add_hook(self, name: str, start: Start) -> None:
+        """Run `start` once the socket listens; `poststarthook/<name>` fails until it has returned.
+
+        A hook that raises ends the process: `GenericServer.start` raises HookError.
+        """
+        self._expect_not_started(f"hook {name}")
+        progress = Progress(f"hook {name}", self.config.livez_grace_period)
+        self._hooks.append(Hook(name, start, progress))
+        self.health.add(Check(f"poststarthook/{name}", progress, (HEALTHZ, READYZ)))
+        self.health.add(Check(f"poststarthook/{name}", progress.lenient, (LIVEZ,)))
+
+    def add_pre_shutdown_hook(self, name: str, stop: Closer) -> None:
+        """Run `stop` when shutdown begins, while requests are still served."""
+        self._pre_shutdown.append((name, stop))
+
+    def on_shutdown(self, close: Closer, name: str = "streams") -> None:
+        """Run `close` when requests are no longer accepted: it ends the long-running ones."""
+        self._on_shutdown.append((name, close))
+
+    def on_stop(self, close: Closer, name: str = "resource") -> None:
+        """Run `close` at the very end, last registered first: storage and what the server holds open."""
+        self._closers.append((name, close))
+
+    async def start(self) -> None:
+        """Listen, run the hooks, be ready. Raises OSError (address) or HookError; the server is stopped then."""
+        self._expect_not_started("start")
+        listener = self._listener = self._listen(self.config, self.handler, self._chains.too_large)
+        try:
+            await listener.start()
+            await run_hooks(self._hooks)
+        except BaseException:
+            await self.stop()
+            raise
+        self.signals.started.set()
+        log.info("Serving", address=f"{self.config.bind_address}:{self.port}", tls=self.config.tls is not None)
+
+    async def stop(self) -> None:
+        """Go down in order; calling it again waits for the same shutdown."""
+        if self._stopping is None:
+            self._stopping = asyncio.create_task(self._stop(), name="shutdown")
+        await asyncio.shield(self._stopping)
+
+    async def _stop(self) -> None:
+        signals, listener = self.signals, self._listener
+        was_started = signals.started.is_set()
+        signals.shutdown_initiated.set()
+        # Still serving: load balancers see /readyz fail and send new clients elsewhere.
+        await run_closers(self._pre_shutdown)
+        if was_started and self.config.shutdown_delay:
+            await asyncio.sleep(self.config.shutdown_delay)
+        signals.after_shutdown_delay.set()
+        self._gate.closed = True
+        signals.not_accepting.set()
+        if listener is not None:
+            listener.stop_accepting()
+        # Watches have no end of their own; requests do, and get the time for it.
+        await run_closers(self._on_shutdown)
+        if listener is not None and not await listener.drain(self.config.drain_timeout):
+            log.warning("Requests were cut off", after=f"{self.config.drain_timeout:g}s")
+        signals.drained.set()
+        if listener is not None:
+            await listener.close()
+        await run_closers(self._closers[::-1])
+        signals.stopped.set()
+
+    def _check_shutdown(self) -> None:
+        if self.signals.shutdown_initiated.is_set():
+            raise RuntimeError("process is shutting down")
+
+    def _expect_not_started(self, what: str) -> None:
+        if self._listener is not None:
+            raise RuntimeError(f"{what}: the server has been started already")
+
+
+def _ping() -> None:
+    return None
+
+
+def _https(config: ServerConfig, handler: Handler, too_large: Handler) -> Listener:
+    from fastapi_core.server.listener import HTTPListener
+
+    return HTTPListener(config, handler, too_large)

@@ -1,0 +1,50 @@
+"""The socket of a server: `http`'s server and TLS files, driven by the lifecycle."""
+
+from __future__ import annotations
+
+from fastapi_core._ext.http1 import Limits
+from fastapi_core.http.exchange import Handler
+from fastapi_core.http.server import HTTPServer
+from fastapi_core.http.tls import ServerTLS
+from fastapi_core.server.config import ServerConfig
+
+
+class HTTPListener:
+    """One HTTP server with its TLS files watched (`server.generic.Listener`)."""
+
+    def __init__(self, config: ServerConfig, handler: Handler, too_large: Handler) -> None:
+        self._config = config
+        self._handler = handler
+        self._too_large = too_large
+        self._http = HTTPServer()
+        self._tls: ServerTLS | None = None
+
+    @property
+    def port(self) -> int:
+        return self._http.port
+
+    async def start(self) -> None:
+        config = self._config
+        if config.tls is not None:
+            self._tls = ServerTLS(config.tls.cert, config.tls.key, config.tls.client_cas)
+            self._tls.watch()
+        await self._http.start(
+            self._handler,
+            host=config.bind_address,
+            port=config.port,
+            ssl_context=self._tls.context if self._tls is not None else None,
+            limits=Limits(body=config.body_limit),
+            max_connections=config.max_connections,
+            too_large=self._too_large,
+        )
+
+    def stop_accepting(self) -> None:
+        self._http.stop_accepting()
+
+    async def drain(self, timeout: float) -> bool:
+        return await self._http.drain(timeout)
+
+    async def close(self) -> None:
+        await self._http.close()
+        if self._tls is not None:
+            self._tls.close()

@@ -1,0 +1,41 @@
+"""Routes of the server itself: health and metrics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fastapi_core.http.exchange import Answer, Response
+from fastapi_core.obs.catalog import Metrics
+from fastapi_core.obs.metrics import CONTENT_TYPE
+from fastapi_core.request.routing import ANY, Route
+from fastapi_core.server.health import ALL
+
+if TYPE_CHECKING:
+    from fastapi_core.request.context import RequestContext
+    from fastapi_core.server.generic import GenericServer
+
+
+def routes(server: GenericServer) -> list[Route]:
+    """(pattern, method -> endpoint) for the router; method `*` serves every method."""
+    found: list[Route] = []
+    for name in ALL:
+        found.append((f"/{name}", {ANY: server.health.root(name)}))
+        for check in server.health.of(name):
+            found.append((f"/{name}/{check.name}", {ANY: server.health.single(name)}))
+    return found + metrics_routes(server.metrics)
+
+
+def metrics_routes(metrics: Metrics) -> list[Route]:
+    """`/metrics` (DELETE resets it) and `/metrics/slis`."""
+
+    def show(ctx: RequestContext) -> Answer:
+        return Response(200, [(b"Content-Type", CONTENT_TYPE)], metrics.registry.expose(), compress=True)
+
+    def reset(ctx: RequestContext) -> Answer:
+        metrics.registry.reset()
+        return Response(200, [(b"Content-Type", b"text/plain; charset=utf-8")], b"metrics reset\n")
+
+    def slis(ctx: RequestContext) -> Answer:
+        return Response(200, [(b"Content-Type", CONTENT_TYPE)], metrics.slis())
+
+    return [("/metrics", {ANY: show, "DELETE": reset}), ("/metrics/slis", {ANY: slis})]

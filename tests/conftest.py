@@ -1,0 +1,3 @@
+"""Fixtures are plugins by topic; nothing else lives here."""
+
+pytest_plugins = ("fixtures.server",)
