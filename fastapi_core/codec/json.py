@@ -30,8 +30,8 @@ __all__ = [
     "unrecognized",
 ]
 
-#: Deepest nesting read; the reference stops at 10,000, which no C stack here should have to bear.
-MAX_DEPTH: Final = 1000
+#: Deepest nesting read. The reference stops at 10,000; what is read must be written again, and orjson writes 254 levels.
+MAX_DEPTH: Final = 240
 
 _INT64_MAX: Final = 2**63 - 1
 _SUMMARY: Final = 30

@@ -163,3 +163,12 @@ def test_summaries() -> None:
         "the object provided is unrecognized (must be of type Pod): "
         "couldn't get version/kind; json parse error: oops (5b5d)"
     )
+
+
+def test_what_is_read_can_be_written() -> None:
+    body = b'{"a":[' * (codec.MAX_DEPTH // 2) + b"1.5" + b"]}" * (codec.MAX_DEPTH // 2)
+    tree = codec.parse(body).tree
+    assert codec.encode(tree) == body
+    assert json.loads(codec.encode_pretty(tree)) == tree
+    with pytest.raises(codec.DecodeError, match="exceeded max depth"):
+        codec.parse(b"[" + body + b"]")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fastapi_core.codec import yaml
 from fastapi_core.codec import yaml_scalars as scalars
-from fastapi_core.codec.json import DecodeError
+from fastapi_core.codec.json import MAX_DEPTH, DecodeError
 
 
 @pytest.mark.parametrize(
@@ -302,3 +302,10 @@ def test_any_bytes_are_read_or_refused(body: bytes) -> None:
 def test_plain_texts_are_read_back(text: str) -> None:
     if scalars.plain_is_text(text):
         assert scalars.resolve(text) == text
+
+
+def test_depth_is_limited() -> None:
+    body = b"[" * MAX_DEPTH + b"]" * MAX_DEPTH
+    assert yaml.parse(yaml.dump(yaml.parse(body).tree)).tree is not None
+    with pytest.raises(DecodeError, match="yaml: exceeded max depth"):
+        yaml.parse(b"[" + body + b"]")
