@@ -47,7 +47,7 @@ cdef object DROP = object()
 
 
 class Mismatch(Exception):
-    """A JSON value that does not fit: what it is, the Go type wanted, and the field it was found at (innermost first)."""
+    """A JSON value that does not fit: what it is, the Go type wanted, and its field (innermost first)."""
 
     def __init__(self, value, wanted):
         super().__init__(value, wanted)

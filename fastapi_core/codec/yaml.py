@@ -42,7 +42,7 @@ def parse(body: bytes) -> Parsed:
     except yaml.YAMLError as error:
         raise DecodeError(f"yaml: {error}") from None
     if not builder.repeated:
-        return Parsed(tree)
+        return Parsed(tree, [], [])
     return Parsed(tree, [], ["yaml: unmarshal errors:\n  " + "\n  ".join(builder.repeated)])
 
 

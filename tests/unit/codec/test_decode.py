@@ -108,6 +108,6 @@ def test_folding_changes_nothing_without_duplicates(tree: dict[str, Any]) -> Non
             normalize(POD, fold(body, POD).tree)
         return
     folded = fold(body, POD)
-    assert folded.duplicates == []
+    assert not folded.duplicates
     assert folded.complaints == [f'unknown field "{path}"' for path in expected.unknown]
     assert normalize(POD, folded.tree).tree == expected.tree

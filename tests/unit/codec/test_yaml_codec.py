@@ -278,7 +278,7 @@ TREES = st.recursive(
 def test_trees_survive(tree: Any) -> None:
     parsed = yaml.parse(yaml.dump(tree))
     assert parsed.tree == tree
-    assert parsed.complaints == []
+    assert not parsed.complaints
 
 
 @given(st.lists(st.text(alphabet="ab019.-", max_size=6), max_size=8, unique=True))
