@@ -42,6 +42,7 @@ cpdef enum:
 
 cdef enum:
     MAX_DEPTH = 2000
+    MOST_UNKNOWN = 100  # the reference reports no more, and each costs on every level above it
 
 cdef object DROP = object()
 
@@ -93,7 +94,8 @@ cdef class _Run:
             return 0
         if self.unknown is None:
             self.unknown = []
-        self.unknown.append(name)
+        if PyList_GET_SIZE(self.unknown) < MOST_UNKNOWN:
+            self.unknown.append(name)
         return 0
 
     cdef int prefix(self, Py_ssize_t since, str text) except -1:

@@ -87,6 +87,23 @@ def test_documents() -> None:
     assert yaml.parse(b"\xef\xbb\xbfa: 1").tree == {"a": 1}
 
 
+def test_json_is_read_as_yaml_reads_it() -> None:
+    assert yaml.parse(b'{"a": 1.0, "b": 1e3, "c": 1.5, "d": "<yes>", "e": 9223372036854775807, "f": -0.0}').tree == {
+        "a": 1,
+        "b": 1000,
+        "c": 1.5,
+        "d": "<yes>",
+        "e": 2**63 - 1,
+        "f": 0,
+    }
+    assert isinstance(yaml.parse(b'{"a": 1.0}').tree["a"], int)
+    assert yaml.parse(b'{"a": 1, "a": 2}').complaints == [
+        'yaml: unmarshal errors:\n  line 1: key "a" already set in map'
+    ]
+    assert yaml.parse(b"{a: yes}").tree == {"a": True}
+    assert yaml.parse(b'{"a": 1e999}').tree == {"a": "1e999"}
+
+
 def test_anchors_and_merges() -> None:
     body = b"l: &l {a: b, c: x}\nm:\n  <<: *l\n  c: d\np: [*l, *l]\no:\n  <<: [{a: 1}, {a: 2, z: 3}]\n"
     tree = yaml.parse(body).tree
