@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,8 @@ from fastapi_core.errors import FieldError
 from fastapi_core.meta import names
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 from fastapi_core.registry.metadata import validate_metadata
+
+Prepare = Callable[[Tree, Tree], None]
 
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 def timestamp(now: float | None = None) -> str:
@@ -58,8 +61,8 @@ def before_create(definition: ResourceDefinition, tree: Tree) -> list[str]:
     return warnings
 
 
-def before_update(definition: ResourceDefinition, tree: Tree, old: Tree, *, status: bool = False) -> list[str]:
-    """Carry over what clients may not change, let the strategy prepare, check; returns warnings."""
+def before_update(definition: ResourceDefinition, tree: Tree, old: Tree, prepare: Prepare) -> list[str]:
+    """Carry over what clients may not change, let the (sub)resource prepare, check; returns warnings."""
     metadata, previous = tree["metadata"], old["metadata"]
     metadata.pop("selfLink", None)
     if definition.namespaced and not metadata.get("namespace"):
@@ -75,8 +78,8 @@ def before_update(definition: ResourceDefinition, tree: Tree, old: Tree, *, stat
     if metadata.get("managedFields") is None and "managedFields" in previous:
         metadata["managedFields"] = previous["managedFields"]
     strategy = definition.strategy
-    (strategy.prepare_status if status else strategy.prepare)(tree, old)
-    if definition.bump_generation and not status and _desired_state_changed(tree, old):
+    prepare(tree, old)
+    if definition.bump_generation and prepare is not strategy.prepare_status and _desired_state_changed(tree, old):
         metadata["generation"] = previous.get("generation", 0) + 1
     problems = validate_metadata(tree, old, definition=definition) + strategy.validate(tree, old)
     if problems:

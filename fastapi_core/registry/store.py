@@ -18,6 +18,7 @@ import orjson
 from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.codec import json as json_codec
+from fastapi_core.meta.names import path_segment
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 from fastapi_core.schema.normalize import normalize
 from fastapi_core.storage.interface import Code, Storage, StorageError
@@ -61,6 +62,11 @@ class ResourceStore:
         return f"{namespace}/" if namespace and self.definition.namespaced else ""
 
     def key(self, namespace: str, name: str) -> str:
+        """Storage key of an object; 400 for a name that is no path segment and would reach another object."""
+        if name.startswith(".") or "/" in name or "%" in name:
+            texts = path_segment(name)
+            if texts:
+                raise errors.bad_request(f"Name parameter invalid: {errors.go_quote(name)}: {'; '.join(texts)}")
         if self.definition.namespaced:
             return f"{self.definition.key_prefix}{namespace}/{name}"
         return self.definition.key_prefix + name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
+from fastapi_core.apis.strategies.kinds import prepare_namespace_finalize
 from fastapi_core.http.exchange import Response
 from fastapi_core.registry.definition import Tree
 from fastapi_core.request.context import Endpoint, RequestContext
@@ -29,10 +30,13 @@ def finalizer(scope: Scope) -> Endpoint:
 
 
 async def _finalize(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions) -> Response:
-    def change(current: Tree) -> Tree:
-        new = {**tree, "metadata": dict(tree["metadata"]), "status": current.get("status", {})}
-        new["spec"] = {k: v for k, v in (tree.get("spec") or {}).items() if k != "finalizers" or v}
-        return new
-
-    obj = await write(ctx, scope, change, options, "finalize", replace=True)
+    obj = await write(
+        ctx,
+        scope,
+        lambda current: {**tree, "metadata": dict(tree["metadata"]), "spec": dict(tree.get("spec") or {})},
+        options,
+        "finalize",
+        replace=True,
+        prepare=prepare_namespace_finalize,
+    )
     return render.one(ctx, scope, obj)

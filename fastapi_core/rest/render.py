@@ -81,10 +81,10 @@ def transformed(
 def include_object(ctx: RequestContext) -> str:
     policy = ctx.info.first("includeObject")
     if policy not in ("", "None", "Metadata", "Object"):
-        problem = errors.FieldError(
-            "Invalid value", "includeObject", 'must be "Metadata", "Object", "None", or empty', policy
+        raise errors.bad_request(
+            f"Unable to convert to Table as requested: includeObject: Invalid value: {errors.go_quote(policy)}: "
+            "must be 'Metadata', 'Object', 'None', or empty"
         )
-        raise errors.invalid("TableOptions", "meta.k8s.io", "", [problem])
     return policy or "Metadata"
 
 
