@@ -45,6 +45,7 @@ cdef enum:
     MOST_UNKNOWN = 100  # the reference reports no more, and each costs on every level above it
 
 cdef object DROP = object()
+cdef double EXACT = 9007199254740992.0  # 2**53: beyond it a float has digits of its own, and keeps them
 
 
 class Mismatch(Exception):
@@ -365,7 +366,7 @@ cdef object element(FieldPlan field, object value, _Run run):
         if type(value) is int:
             return value
         if type(value) is float:
-            return int(value) if value.is_integer() and -9.0e18 < value < 9.0e18 else value
+            return int(value) if value.is_integer() and -EXACT < value < EXACT else value
     elif op == BYTES:
         if type(value) is str:
             return value if canonical_base64(value) else field.convert(value)
