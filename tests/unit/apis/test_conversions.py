@@ -91,7 +91,10 @@ def test_autoscalers_survive_the_way_there_and_back() -> None:
             "conditions": [{"type": "AbleToScale", "status": "True"}],
             # the v1 form always prints an average value
             "currentMetrics": [
-                {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 5, "averageValue": "0"}}}
+                {
+                    "type": "Resource",
+                    "resource": {"name": "cpu", "current": {"averageUtilization": 5, "averageValue": "0"}},
+                }
             ],
         },
     }
