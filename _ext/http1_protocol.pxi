@@ -19,76 +19,6 @@ cdef enum Timer:
 
 
 @cython.final
-cdef class ChunkWriter:
-    """The `StreamWriter` of an answer under way."""
-
-    cdef HTTP1Protocol _protocol     # None once the stream has ended
-    cdef bint _chunked
-    cdef list _corked                # what start() writes, sent together with the head
-    cdef list _callbacks
-
-    @property
-    def buffered(self):
-        if self._protocol is None:
-            return 0
-        return self._protocol._transport.get_write_buffer_size()
-
-    @property
-    def closed(self):
-        return self._protocol is None
-
-    def write(self, bytes data not None):
-        if self._protocol is not None and data:
-            self._send(_chunk(data) if self._chunked else data)
-
-    def write_framed(self, bytes frames not None):
-        if self._protocol is not None and frames:
-            self._send(frames if self._chunked else unframed(frames))
-
-    def finish(self):
-        cdef HTTP1Protocol protocol = self._protocol
-        if protocol is not None:
-            if self._chunked:
-                self._send(b"0\r\n\r\n")
-            self._uncork()
-            self._end()
-            protocol._answered()
-
-    def abort(self):
-        cdef HTTP1Protocol protocol = self._protocol
-        if protocol is not None:
-            self._uncork()
-            protocol._abort()
-
-    def on_close(self, callback):
-        if self._protocol is None:
-            _run_callbacks([callback])
-        elif self._callbacks is None:
-            self._callbacks = [callback]
-        else:
-            self._callbacks.append(callback)
-
-    cdef void _send(self, bytes data) except *:
-        if self._corked is not None:
-            self._corked.append(data)
-        else:
-            self._protocol._put(data)
-
-    cdef void _uncork(self) except *:
-        cdef list corked = self._corked
-        if corked is not None:
-            self._corked = None
-            if self._protocol is not None:
-                self._protocol._put(b"".join(corked))
-
-    cdef void _end(self):
-        cdef list callbacks = self._callbacks
-        self._protocol = None
-        self._callbacks = None
-        _run_callbacks(callbacks)
-
-
-@cython.final
 cdef class HTTP1Protocol:
     cdef object _handler
     cdef Registry _server
@@ -105,6 +35,7 @@ cdef class HTTP1Protocol:
     cdef bint _last                  # close after the answer under way
     cdef bint _linger                # and drop what the client still sends
     cdef int64_t _linger_left        # body bytes still to come, -1 when unknown
+    cdef double _linger_end          # however much still comes
     cdef Timer _timer
     cdef double _deadline
     cdef double _stall               # when a client that does not read is given up
@@ -205,8 +136,10 @@ cdef class HTTP1Protocol:
                 self._settle()
             else:
                 self._advance()
-        elif self._state == LINGERING and self._linger_left >= 0:
-            self._dropped(len(data))
+        elif self._state == LINGERING:
+            self._deadline = min(_clock(CLOCK_MONOTONIC) + self._limits.linger, self._linger_end)
+            if self._linger_left >= 0:
+                self._dropped(len(data))
 
     cdef void _dropped(self, Py_ssize_t count) except *:
         self._linger_left -= count
@@ -492,6 +425,7 @@ cdef class HTTP1Protocol:
     cdef void _begin_linger(self) except *:
         self._state = LINGERING
         self._set_timer(ENDING, self._limits.linger)
+        self._linger_end = self._deadline + self._limits.body_timeout
         if self._eof:
             self._close()
             return

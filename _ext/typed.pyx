@@ -47,7 +47,7 @@ cdef object DROP = object()
 
 
 class Mismatch(Exception):
-    """A JSON value that does not fit: what it is, the Go type wanted, and the field it was found at (innermost first)."""
+    """A JSON value that does not fit: what it is, the Go type wanted, and its field (innermost first)."""
 
     def __init__(self, value, wanted):
         super().__init__(value, wanted)
@@ -363,7 +363,7 @@ cdef object element(FieldPlan field, object value, _Run run):
         if type(value) is int:
             return value
         if type(value) is float:
-            return int(value) if value.is_integer() and -1e21 < value < 1e21 else value
+            return int(value) if value.is_integer() and -9.0e18 < value < 9.0e18 else value
     elif op == BYTES:
         if type(value) is str:
             return value if canonical_base64(value) else field.convert(value)

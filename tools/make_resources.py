@@ -23,6 +23,7 @@ METADATA_FIELDS = ("metadata.name", "metadata.namespace")
 SPECIAL_PATHS = {
     ("pods", "spec.host"): "spec.nodeName",
     ("pods", "status.podIP"): "status.podIPs.0.ip",
+    ("pods", "status.podIPs"): "status.podIPs.-",  # accepted, but the reference never has a value for it
     ("jobs", "status.successful"): "status.succeeded",
     ("events", "source"): "source.component",
     ("events", "reportingController"): "reportingComponent",

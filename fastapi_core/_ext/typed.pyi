@@ -23,8 +23,8 @@ SINGLE: Final[int]
 LIST: Final[int]
 MAP: Final[int]
 
-class Mismatch(Exception):
-    """A JSON value that does not fit: what it is, the Go type wanted, and the field it was found at (innermost first)."""
+class Mismatch(Exception):  # noqa: N818 - not an error until the caller says so
+    """A JSON value that does not fit: what it is, the Go type wanted, and its field (innermost first)."""
 
     value: str
     wanted: str

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import codecs
 import json as _json
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -30,21 +29,20 @@ __all__ = [
     "unrecognized",
 ]
 
-#: Deepest nesting read; the reference stops at 10,000, which no C stack here should have to bear.
-MAX_DEPTH: Final = 1000
+#: Deepest nesting read. The reference stops at 10,000, but what is read must be written again: orjson has 254 levels.
+MAX_DEPTH: Final = 240
 
 _INT64_MAX: Final = 2**63 - 1
 _SUMMARY: Final = 30
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
+class Parsed(NamedTuple):
     """A decoded body: the tree, the paths of keys given twice (the last one wins in the tree), and what the reference
     says about those, as warnings and strict errors print it."""
 
     tree: Any
-    duplicates: list[str] = field(default_factory=list)
-    complaints: list[str] = field(default_factory=list)
+    duplicates: list[str]
+    complaints: list[str]
 
 
 def duplicate(path: str) -> str:
@@ -63,7 +61,7 @@ def parse(body: bytes) -> Parsed:
     except orjson.JSONDecodeError:
         tree = _parse_slowly(body)
     if not duplicates:
-        return Parsed(tree)
+        return Parsed(tree, [], [])
     return Parsed(tree, duplicates, [duplicate(path) for path in duplicates])
 
 

@@ -42,7 +42,7 @@ def parse(body: bytes) -> Parsed:
     except yaml.YAMLError as error:
         raise DecodeError(f"yaml: {error}") from None
     if not builder.repeated:
-        return Parsed(tree)
+        return Parsed(tree, [], [])
     return Parsed(tree, [], ["yaml: unmarshal errors:\n  " + "\n  ".join(builder.repeated)])
 
 
@@ -209,7 +209,7 @@ def _scalar(event: yaml.ScalarEvent) -> scalars.Scalar:
         return text
     if kind == "binary":
         try:
-            return base64.b64decode(text, validate=False).decode("utf-8", "replace")
+            return base64.b64decode("".join(text.split()), validate=True).decode("utf-8", "replace")
         except binascii.Error:
             raise DecodeError("yaml: !!binary value contains invalid base64 data") from None
     value = scalars.resolve(text)

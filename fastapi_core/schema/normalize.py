@@ -62,10 +62,11 @@ class Normalized(NamedTuple):
 def normalize(type_: Type, tree: Any) -> Normalized:
     """Decode and print again; the input is not changed, but untyped parts of it are shared with the result.
 
-    Raises TypeMismatch with the reference's text when a value does not fit its field.
+    A null tree is an object with nothing set. Raises TypeMismatch with the reference's text when a value does not fit
+    its field.
     """
     try:
-        result, unknown = plan_of(type_).run(tree)
+        result, unknown = plan_of(type_).run({} if tree is None else tree)
     except typed.Mismatch as error:
         raise TypeMismatch(_mismatch_text(type_, error)) from None
     except ValueError as error:

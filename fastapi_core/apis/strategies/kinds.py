@@ -230,11 +230,3 @@ def ingress_warnings(new: Tree, old: Tree | None) -> list[str]:
     if old is None and annotation in (new["metadata"].get("annotations") or {}):
         return [f"annotation \"{annotation}\" is deprecated, please use 'spec.ingressClassName' instead"]
     return []
-
-
-def service_warnings(new: Tree, old: Tree | None) -> list[str]:
-    spec: Tree = new.get("spec") or {}
-    headless = spec.get("clusterIP") == "None" and (spec.get("type") or "ClusterIP") == "ClusterIP"
-    if headless and (spec.get("sessionAffinity") or "None") != "None":
-        return ["spec.SessionAffinity is ignored for headless services"]
-    return []
