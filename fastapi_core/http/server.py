@@ -87,7 +87,7 @@ class HTTPServer:
     async def drain(self, timeout: float) -> bool:
         """Let the requests in flight finish, each answer from now on being its connection's last, then close the rest.
 
-        Returns whether all connections ended within `timeout` seconds; what is left is for `close` to cut.
+        Returns whether all requests ended within `timeout` seconds; what is left is for `close` to cut.
         """
         registry = self._registry
         if registry is None:
@@ -102,7 +102,7 @@ class HTTPServer:
         while registry.connections:
             registry.close_idle()
             if loop.time() >= end:
-                return False
+                break
             await asyncio.sleep(0.01)
         return True
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fixtures.exchange import FakeRequest
+from tests.fixtures.exchange import FakeRequest
 from hypothesis import given
 from hypothesis import strategies as st
 

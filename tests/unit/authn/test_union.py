@@ -4,7 +4,7 @@ from collections.abc import Awaitable
 from typing import Any
 
 import pytest
-from fixtures.exchange import FakeRequest
+from tests.fixtures.exchange import FakeRequest
 
 from fastapi_core._ext.reqinfo import parse
 from fastapi_core.authn.base import Anonymous, Union

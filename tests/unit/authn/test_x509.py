@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
-from fixtures.exchange import FakeConnection, FakeRequest
+from tests.fixtures.exchange import FakeConnection, FakeRequest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

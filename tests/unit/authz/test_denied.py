@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fixtures.exchange import FakeRequest
+from tests.fixtures.exchange import FakeRequest
 
 from fastapi_core._ext.reqinfo import parse
 from fastapi_core.authz.base import attributes_of, denied

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Generator
 from typing import Any
 
 import pytest
-from fixtures.exchange import FakeRequest, FakeWriter, header
+from tests.fixtures.exchange import FakeRequest, FakeWriter, header
 
 from fastapi_core._ext.router import Router
 from fastapi_core.authn.base import Anonymous, Union

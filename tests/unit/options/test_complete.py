@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from fixtures.exchange import FakeRequest
+from tests.fixtures.exchange import FakeRequest
 
 from fastapi_core._ext.reqinfo import parse
 from fastapi_core.obs import logs

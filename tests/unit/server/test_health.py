@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from fixtures.exchange import FakeRequest, header
+from tests.fixtures.exchange import FakeRequest, header
 
 from fastapi_core._ext.reqinfo import parse
 from fastapi_core.obs.catalog import Metrics

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from fixtures.exchange import header
+from tests.fixtures.exchange import header
 
 from fastapi_core._ext.router import Router
 from fastapi_core.http.exchange import Answer, Response, Stream, StreamWriter

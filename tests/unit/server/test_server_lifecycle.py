@@ -5,7 +5,7 @@ from collections.abc import Awaitable
 from typing import Any
 
 import pytest
-from fixtures.exchange import FakeRequest
+from tests.fixtures.exchange import FakeRequest
 
 from fastapi_core._ext.router import Router
 from fastapi_core.authn.base import Union
