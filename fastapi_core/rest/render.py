@@ -64,7 +64,8 @@ def one(ctx: RequestContext, scope: Scope, obj: CachedObject, *, status: int = 2
     media = media_type(ctx)
     check_form(media, collection=False)
     if not media.as_kind:
-        return document(ctx, media, scope.head + scope.view(obj).body + b"\n", status=status)
+        view = scope.view(obj)
+        return document(ctx, media, view.head + view.body + b"\n", status=status)
     return document(ctx, media, transformed(ctx, scope, media, obj), status=status)
 
 

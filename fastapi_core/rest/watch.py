@@ -270,7 +270,8 @@ class Watch:
                 body = render.transformed(self.ctx, self.scope, self.media, obj).rstrip(b"\n")
                 frame = watch_frame(kind, b"", body)
             else:
-                frame = watch_frame(kind, self.scope.head, self.scope.view(obj).body)
+                view = self.scope.view(obj)
+                frame = watch_frame(kind, view.head, view.body)
             memo[key] = frame
         return frame
 
@@ -296,30 +297,32 @@ class Watch:
         metadata: dict[str, Any] = {"resourceVersion": str(revision)}
         if annotations:
             metadata["annotations"] = annotations
-        definition = self.scope.definition
         if self.media.as_kind == "Table":
             return self._bookmark_table(metadata)
         if self.media.as_kind:
             version = f"meta.k8s.io/{self.media.as_version}"
             return json_codec.encode({"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": metadata})
-        tree = {"kind": definition.kind, "apiVersion": definition.group_version, "metadata": metadata}
-        if not definition.custom:
-            tree = normalize.normalize(definition.type, tree).tree
-        return json_codec.encode(tree)
+        return json_codec.encode(self._empty(metadata))
+
+    def _empty(self, metadata: dict[str, Any]) -> dict[str, Any]:
+        """The zero object of the kind. Replicas show: the reference keeps them as a plain number inside."""
+        definition = self.scope.definition
+        tree: dict[str, Any] = {"kind": definition.kind, "apiVersion": definition.group_version, "metadata": metadata}
+        if definition.custom:
+            return tree
+        if "scale" in definition.subresources:
+            tree["spec"] = {"replicas": 0}
+        return normalize.normalize(definition.type, tree).tree
 
     def _bookmark_table(self, metadata: dict[str, Any]) -> bytes:
         """A Table whose only row shows the empty object."""
-        definition = self.scope.definition
-        tree = {"kind": definition.kind, "apiVersion": definition.group_version, "metadata": metadata}
-        if not definition.custom:
-            tree = normalize.normalize(definition.type, tree).tree
         version = f"meta.k8s.io/{self.media.as_version}"
         partial = json_codec.encode({"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": metadata})
         printer = self.scope.printer
         columns, self._table_started = not self._table_started, True
         return printer.table(
             b'{"resourceVersion":"%b"}' % metadata["resourceVersion"].encode(),
-            printer.render_tree(tree, time.time(), partial),
+            printer.render_tree(self._empty(metadata), time.time(), partial),
             columns=columns,
             version=self.media.as_version,
         )
