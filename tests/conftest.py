@@ -1,3 +1,3 @@
 """Fixtures are plugins by topic; nothing else lives here."""
 
-pytest_plugins = ("fixtures.server",)
+pytest_plugins = ("tests.fixtures.server",)

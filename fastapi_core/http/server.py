@@ -18,6 +18,10 @@ KEEP_ALIVE = 180
 """Seconds of silence before TCP asks whether the peer is still there, and between two such questions."""
 
 
+GOODBYE = 1.0
+"""Seconds that connections without a request get to close in order when the server stops."""
+
+
 class HTTPServer:
     """One listening address and its connections.
 
@@ -93,6 +97,8 @@ class HTTPServer:
         registry.drain()
         if not await _within(registry.when_idle, timeout):
             return False
+        # Every answer is out: a peer that does not say goodbye (TLS close_notify) is not waited for.
+        end = min(end, loop.time() + GOODBYE)
         while registry.connections:
             registry.close_idle()
             if loop.time() >= end:

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,7 +25,7 @@ data: {mode: production, level: "3"}
 apiVersion: v1
 kind: Secret
 metadata: {name: password}
-stringData: {password: geheim}
+data: {password: Z2VoZWlt}
 ---
 apiVersion: v1
 kind: ServiceAccount
@@ -98,8 +97,8 @@ class Kubectl:
 
 
 @pytest.fixture
-def kubectl(server: RunningServer, namespace: str, tmp_path: Path) -> Iterator[Kubectl]:
-    yield Kubectl(server, namespace, tmp_path)
+def kubectl(server: RunningServer, namespace: str, tmp_path: Path) -> Kubectl:
+    return Kubectl(server, namespace, tmp_path)
 
 
 @pytest.fixture
@@ -136,7 +135,7 @@ def test_describe(applied: Kubectl) -> None:
     text = applied("describe", "deployment", "web")
     assert "registry.example.test/web:1" in text
     assert "Labels:" in applied("describe", "configmap", "settings")
-    assert "geheim" not in applied("describe", "secret", "password")
+    assert "Z2VoZWlt" not in applied("describe", "secret", "password")
     applied("describe", "service", "web")
 
 
