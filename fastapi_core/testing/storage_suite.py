@@ -35,7 +35,14 @@ from fastapi_core.testing.storage_harness import (
 from fastapi_core.testing.storage_history_suite import CompactSuite, EventSuite, ListSuite
 
 __all__ = [
-    "CompactSuite", "EventSuite", "ExpirySuite", "Harness", "ListSuite", "RestartSuite", "StorageSuite", "WriteSuite",
+    "CompactSuite",
+    "EventSuite",
+    "ExpirySuite",
+    "Harness",
+    "ListSuite",
+    "RestartSuite",
+    "StorageSuite",
+    "WriteSuite",
 ]
 
 
@@ -157,11 +164,19 @@ class WriteSuite(StorageTests):
         )
         codes = [r.code if isinstance(r, StorageError) else r for r in results]
         assert codes == [
-            taken + 1, Code.KEY_EXISTS, taken + 2, Code.CONFLICT, Code.KEY_EXISTS, Code.KEY_NOT_FOUND, taken + 3,
+            taken + 1,
+            Code.KEY_EXISTS,
+            taken + 2,
+            Code.CONFLICT,
+            Code.KEY_EXISTS,
+            Code.KEY_NOT_FOUND,
+            taken + 3,
         ]
         page = await storage.list("/a/")
         assert [(i.key, i.value, i.revision) for i in page.items] == [
-            ("/a/1", b"1", taken + 1), ("/a/2", b"4", taken + 3), ("/a/taken", b"2", taken + 2),
+            ("/a/1", b"1", taken + 1),
+            ("/a/2", b"4", taken + 3),
+            ("/a/taken", b"2", taken + 2),
         ]
 
     async def test_cancelled_writer_leaves_the_store_in_order(self, storage: Storage) -> None:

@@ -65,9 +65,7 @@ async def test_second_process_on_a_directory(storage: SqliteStorage, tmp_path: P
         "from fastapi_core.storage.factory import make_storage\n"
         "asyncio.run(make_storage(Path(sys.argv[1])).open())\n"
     )
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", code, str(tmp_path), stderr=subprocess.PIPE
-    )
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, str(tmp_path), stderr=subprocess.PIPE)
     _, err = await asyncio.wait_for(process.communicate(), 30)
     assert process.returncode == 1
     assert f"in use by process {os.getpid()}" in err.decode()
