@@ -8,9 +8,8 @@ and a client that pipelines cannot pile up requests, only bytes, and those stop 
 import asyncio
 import logging
 import re
+import time
 import zlib
-from email.utils import formatdate
-from http import HTTPStatus
 
 from httptools import HttpParserError, HttpRequestParser
 
@@ -179,4 +178,5 @@ include "http1_grammar.pxi"
 include "http1_parser.pxi"
 include "http1_answer.pxi"
 include "http1_registry.pxi"
+include "http1_stream.pxi"
 include "http1_protocol.pxi"

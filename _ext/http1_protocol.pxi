@@ -19,76 +19,6 @@ cdef enum Timer:
 
 
 @cython.final
-cdef class ChunkWriter:
-    """The `StreamWriter` of an answer under way."""
-
-    cdef HTTP1Protocol _protocol     # None once the stream has ended
-    cdef bint _chunked
-    cdef list _corked                # what start() writes, sent together with the head
-    cdef list _callbacks
-
-    @property
-    def buffered(self):
-        if self._protocol is None:
-            return 0
-        return self._protocol._transport.get_write_buffer_size()
-
-    @property
-    def closed(self):
-        return self._protocol is None
-
-    def write(self, bytes data not None):
-        if self._protocol is not None and data:
-            self._send(_chunk(data) if self._chunked else data)
-
-    def write_framed(self, bytes frames not None):
-        if self._protocol is not None and frames:
-            self._send(frames if self._chunked else unframed(frames))
-
-    def finish(self):
-        cdef HTTP1Protocol protocol = self._protocol
-        if protocol is not None:
-            if self._chunked:
-                self._send(b"0\r\n\r\n")
-            self._uncork()
-            self._end()
-            protocol._answered()
-
-    def abort(self):
-        cdef HTTP1Protocol protocol = self._protocol
-        if protocol is not None:
-            self._uncork()
-            protocol._abort()
-
-    def on_close(self, callback):
-        if self._protocol is None:
-            _run_callbacks([callback])
-        elif self._callbacks is None:
-            self._callbacks = [callback]
-        else:
-            self._callbacks.append(callback)
-
-    cdef void _send(self, bytes data) except *:
-        if self._corked is not None:
-            self._corked.append(data)
-        else:
-            self._protocol._put(data)
-
-    cdef void _uncork(self) except *:
-        cdef list corked = self._corked
-        if corked is not None:
-            self._corked = None
-            if self._protocol is not None:
-                self._protocol._put(b"".join(corked))
-
-    cdef void _end(self):
-        cdef list callbacks = self._callbacks
-        self._protocol = None
-        self._callbacks = None
-        _run_callbacks(callbacks)
-
-
-@cython.final
 cdef class HTTP1Protocol:
     cdef object _handler
     cdef Registry _server
@@ -102,9 +32,11 @@ cdef class HTTP1Protocol:
     cdef Output _output
     cdef State _state
     cdef bint _busy, _running, _write_paused, _read_paused, _eof
+    cdef bint _yielded               # the next requests are due on the loop's next turn
     cdef bint _last                  # close after the answer under way
     cdef bint _linger                # and drop what the client still sends
     cdef int64_t _linger_left        # body bytes still to come, -1 when unknown
+    cdef double _linger_end          # however much still comes
     cdef Timer _timer
     cdef double _deadline
     cdef double _stall               # when a client that does not read is given up
@@ -158,7 +90,7 @@ cdef class HTTP1Protocol:
         self._eof = True
         if self._writer is not None:
             self._abort()
-        elif self._state == OPEN and (self._busy or self._write_paused and self._parser._buffered()):
+        elif self._state == OPEN and (self._busy or self._waits() and self._parser._buffered()):
             return not self._connection.tls       # TLS ends both ways at once
         return False
 
@@ -201,19 +133,26 @@ cdef class HTTP1Protocol:
     cdef void _received(self, bytes data) except *:
         if self._state == OPEN:
             self._parser._feed(data)
-            if self._busy:
+            if self._waits():
                 self._settle()
             else:
                 self._advance()
-        elif self._state == LINGERING and self._linger_left >= 0:
-            self._dropped(len(data))
+        elif self._state == LINGERING:
+            self._deadline = min(_clock(CLOCK_MONOTONIC) + self._limits.linger, self._linger_end)
+            if self._linger_left >= 0:
+                self._dropped(len(data))
 
     cdef void _dropped(self, Py_ssize_t count) except *:
         self._linger_left -= count
         if self._linger_left <= 0:
             self._close()
 
+    cdef inline bint _waits(self) noexcept:
+        """Requests that have come are not to be looked at now."""
+        return self._busy or self._write_paused or self._yielded
+
     def _go_on(self):
+        self._yielded = False
         self._advance()
 
     cdef void _advance(self) except *:
@@ -224,8 +163,9 @@ cdef class HTTP1Protocol:
             return
         self._running = True
         try:
-            while self._state == OPEN and not self._busy and not self._write_paused:
+            while self._state == OPEN and not self._waits():
                 if burst == 0:
+                    self._yielded = True
                     self._server.loop.call_soon(self._go_on)
                     break
                 try:
@@ -252,9 +192,9 @@ cdef class HTTP1Protocol:
         if self._state != OPEN:
             return
         waiting = self._parser._buffered()
-        if self._busy or self._write_paused:
+        if self._waits():
             self._timer = NOTHING
-            # (a client that pipelines is not read further; its disconnect is then seen when its answer is written)
+            # Unread, the client's disconnect shows only when its answer is written: the price of bounded memory.
             if waiting > PIPELINE_LIMIT and not self._read_paused:
                 self._read_paused = True
                 self._transport.pause_reading()
@@ -492,6 +432,7 @@ cdef class HTTP1Protocol:
     cdef void _begin_linger(self) except *:
         self._state = LINGERING
         self._set_timer(ENDING, self._limits.linger)
+        self._linger_end = self._deadline + self._limits.body_timeout
         if self._eof:
             self._close()
             return
@@ -515,8 +456,9 @@ cdef class HTTP1Protocol:
             self._transport.abort()
 
     cdef void _close_if_idle(self) except *:
-        if self._state == OPEN and not self._busy and not self._parser._buffered() and self._parser._phase == REQUEST_LINE:
-            self._close()
+        if self._state == OPEN and not self._busy and self._parser._phase == REQUEST_LINE:
+            if not self._parser._buffered():
+                self._close()
 
     cdef inline void _set_timer(self, Timer timer, double seconds) noexcept:
         self._timer = timer

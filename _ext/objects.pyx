@@ -319,7 +319,10 @@ cdef class CachedObject:
             if p == NULL:
                 break
             if is_key(key, key_end, b"labels", 6):
-                labels = parse_labels(p, end)
+                try:
+                    labels = parse_labels(p, end)
+                except ValueError as error:
+                    raise ValueError(f"{self.key}: labels cannot be read") from error
                 break
             p = skip_value(p, end)
             if p == NULL or p >= end or p[0] != c',':
@@ -330,6 +333,14 @@ cdef class CachedObject:
 
     def labels(self):
         return self.label_map()
+
+    def metadata(self):
+        cdef const char* start = PyBytes_AS_STRING(self.body)
+        cdef const char* end = start + PyBytes_GET_SIZE(self.body)
+        cdef const char* after = skip_value(start + self._meta, end)
+        if after == NULL:
+            raise ValueError(f"{self.key}: metadata is not closed")
+        return PyBytes_FromStringAndSize(start + self._meta, after - start - self._meta)
 
     def json(self):
         return self.head + self.body

@@ -57,9 +57,7 @@ def rows() -> dict[str, Shot]:
         "LIST 500 pods": Shot("/api/v1/namespaces/half/pods"),
         "Table of 500 pods": Shot("/api/v1/namespaces/half/pods", headers=(("Accept", TABLE),)),
         "PartialObjectMetadata 1000": Shot(pods, headers=(("Accept", PARTIAL),)),
-        "create configmap 1 KB": Shot(
-            f"{NS}/configmaps", "POST", body(objects.configmap("c-@ID@-@N@")), JSON
-        ),
+        "create configmap 1 KB": Shot(f"{NS}/configmaps", "POST", body(objects.configmap("c-@ID@-@N@")), JSON),
         "create pod": Shot("/api/v1/namespaces/new/pods", "POST", body(objects.pod("p-@ID@-@N@")), JSON),
         "merge patch configmap": Shot(
             f"{NS}/configmaps/patched-@N@", "PATCH", '{"data":{"n":"@N@"}}', MERGE, modulo=64
@@ -82,8 +80,13 @@ class Client:
 
     def send(self, method: str, target: str, tree: Any = None, headers: tuple[tuple[str, str], ...] = JSON) -> bytes:
         sent = {"Authorization": f"Bearer {TOKEN}", **dict(headers)}
-        self.connection.request(method, target, body(tree) if tree is not None else None, sent)
-        answer = self.connection.getresponse()
+        try:
+            self.connection.request(method, target, body(tree) if tree is not None else None, sent)
+            answer = self.connection.getresponse()
+        except (http.client.RemoteDisconnected, ConnectionError):  # idle for too long between two rows
+            self.connection.close()
+            self.connection.request(method, target, body(tree) if tree is not None else None, sent)
+            answer = self.connection.getresponse()
         data = answer.read()
         if answer.status >= 300 and answer.status not in (404, 409):
             raise RuntimeError(f"{method} {target}: {answer.status} {data[:300]!r}")
@@ -105,7 +108,9 @@ class Client:
                 data += stream.recv(65536)
             before, _, rest = data.partition(b"\r\n\r\n")
             length = next(
-                int(line.partition(b":")[2]) for line in before.split(b"\r\n") if line.lower().startswith(b"content-length")
+                int(line.partition(b":")[2])
+                for line in before.split(b"\r\n")
+                if line.lower().startswith(b"content-length")
             )
             chunks = [rest]
             have = len(rest)
@@ -209,27 +214,17 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     client = Client(server.port)
     populate(client)
     shots = {name: shot for name, shot in rows().items() if options.only.lower() in name.lower()}
-    answers = {}
-    for number, shot in enumerate(shots.values()):
-        key = shot.target if shot.method == "GET" else f"{shot.method} {shot.target}"
-        answer = client.raw(shot, number)
-        for n in range(64) if "@N@" in shot.target else (0,):
-            answers[key.replace("@N@", str(n))] = answer
-        if shot.headers and shot.method == "GET":
-            answers[key + "#" + shot.headers[0][1]] = answer
+    raw = {name: client.raw(shot, number) for number, (name, shot) in enumerate(shots.items())}
     certificate(folder)
     measured: dict[str, Any] = {}
     for name, shot in shots.items():
-        ours = fire(
-            server, server.url, shot, TOKEN, seconds=options.seconds, connections=options.connections, run=f"r{len(measured)}"
-        )
+        load = {"seconds": options.seconds, "connections": options.connections}
+        ours = fire(server, server.url, shot, TOKEN, run=f"r{len(measured)}", **load)
         key = shot.target if shot.method == "GET" else f"{shot.method} {shot.target}"
-        own = {key.replace("@N@", str(n)): answers[key.replace("@N@", str(n))] for n in range(64 if "@N@" in key else 1)}
-        if shot.headers and shot.method == "GET":
-            own[shot.target] = answers[key + "#" + shot.headers[0][1]]
-        (folder / "answers.bin").write_bytes(pickle.dumps(own))
+        answers = {key.replace("@N@", str(n)): raw[name] for n in range(64 if "@N@" in key else 1)}
+        (folder / "answers.bin").write_bytes(pickle.dumps(answers))
         limit = Limit(folder, folder / "limit.log")
-        bare = fire(limit, limit.url, shot, TOKEN, seconds=options.seconds, connections=options.connections, run="l")
+        bare = fire(limit, limit.url, shot, TOKEN, run="l", **load)
         limit.stop()
         measured[name] = {"ours": asdict(ours), "limit": asdict(bare), "ratio": ours.cpu / bare.cpu}
         show(name, ours, bare)
@@ -251,7 +246,8 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
 def show(name: str, ours: Result, bare: Result) -> None:
     print(
         f"{name:32} {ours.cpu:9.1f} {bare.cpu:9.1f} {ours.cpu / bare.cpu:6.2f}x {ours.per_second:9.0f}/s "
-        f"p50 {ours.p50 * 1e3:7.2f} ms p99 {ours.p99 * 1e3:7.2f} ms" + (f" ERRORS {ours.errors}" if ours.errors else ""),
+        f"p50 {ours.p50 * 1e3:7.2f} ms p99 {ours.p99 * 1e3:7.2f} ms"
+        + (f" ERRORS {ours.errors}" if ours.errors else ""),
         flush=True,
     )
 

@@ -22,7 +22,7 @@ from fastapi_core.filters.chain import ChainConfig, build_chains
 from fastapi_core.filters.limits import ShutdownGate
 from fastapi_core.http.exchange import Answer, Header, Response
 from fastapi_core.obs.catalog import Metrics
-from fastapi_core.request.context import RequestContext, User
+from fastapi_core.request.context import Endpoint, RequestContext, User
 
 _BODY = b"x" * 1024
 _JSON: Header = (b"Content-Type", b"application/json")
@@ -61,7 +61,7 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=200_000)
     count = parser.parse_args().requests
     pattern = "/api/v1/namespaces/{namespace}/configmaps/{name}{/}"
-    router = Router([(pattern, {"GET": immediate, "PUT": waiting})])
+    router: Router[Endpoint] = Router([(pattern, {"GET": immediate, "PUT": waiting})])
     config = ChainConfig(
         authenticator=Union(
             [ClientCertificates(), StaticTokens({"secret": User("admin", groups=("system:masters",))})], Anonymous()

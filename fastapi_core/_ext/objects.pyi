@@ -33,6 +33,8 @@ class CachedObject:
         Raises ValueError when it is not an object with metadata."""
     def json(self) -> bytes:
         """head + body: the object as served by GET, without trailing newline."""
+    def metadata(self) -> bytes:
+        """The value of the metadata member with its resourceVersion, cut out undecoded. ValueError when broken."""
     def stored(self) -> bytes:
         """The stored value again (resourceVersion cut out)."""
     def tree(self) -> dict[str, Any]:

@@ -23,8 +23,8 @@ SINGLE: Final[int]
 LIST: Final[int]
 MAP: Final[int]
 
-class Mismatch(Exception):
-    """A JSON value that does not fit: what it is, the Go type wanted, and the field it was found at (innermost first)."""
+class Mismatch(Exception):  # noqa: N818 - not an error until the caller says so
+    """A JSON value that does not fit: what it is, the Go type wanted, and its field (innermost first)."""
 
     value: str
     wanted: str
@@ -76,4 +76,4 @@ class Plan:
     def __init__(self, name: str, fields: Iterable[FieldPlan]) -> None:
         """`name` is the Go name of the struct; `fields` are its members in the order JSON prints them."""
     def run(self, tree: Any) -> tuple[dict[str, Any], list[str]]:
-        """(normalised tree, paths of unknown members); raises Mismatch, or ValueError for a text of the wrong form."""
+        """(normalised tree, paths of unknown members, 100 at most); raises Mismatch, or ValueError for a text of the wrong form."""

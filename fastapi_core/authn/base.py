@@ -47,7 +47,7 @@ class Anonymous:
 
 
 class Union:
-    """The first authenticator that knows the caller wins; nobody does: 401.
+    """The first authenticator that knows the caller wins; None when there is no credential at all.
 
     A wrong credential does not end the search (the reference asks the rest too), but it does exclude `anonymous`:
     who shows a bad token is refused, not downgraded.
@@ -57,10 +57,10 @@ class Union:
         self._authenticators = tuple(authenticators)
         self._anonymous = anonymous
 
-    def authenticate(self, ctx: RequestContext) -> User | Awaitable[User]:
+    def authenticate(self, ctx: RequestContext) -> User | Awaitable[User | None] | None:
         return self._ask(ctx, 0, False)
 
-    def _ask(self, ctx: RequestContext, index: int, failed: bool) -> User | Awaitable[User]:
+    def _ask(self, ctx: RequestContext, index: int, failed: bool) -> User | Awaitable[User | None] | None:
         """Ask the authenticators from `index` on; `failed`: an earlier one refused a credential."""
         while index < len(self._authenticators):
             try:
@@ -74,13 +74,13 @@ class Union:
                 return user
             if user is not None:
                 return self._wait(ctx, user, index, failed)
-        if self._anonymous is not None and not failed:
-            user = self._anonymous.authenticate(ctx)
-            if isinstance(user, User):
-                return user
-        raise unauthorized()
+        if failed:
+            raise unauthorized()
+        return self._anonymous.authenticate(ctx) if self._anonymous is not None else None
 
-    async def _wait(self, ctx: RequestContext, pending: Awaitable[User | None], index: int, failed: bool) -> User:
+    async def _wait(
+        self, ctx: RequestContext, pending: Awaitable[User | None], index: int, failed: bool
+    ) -> User | None:
         """Wait for one authenticator, then ask the rest."""
         try:
             user = await pending
@@ -91,4 +91,4 @@ class Union:
         if user is not None:
             return user
         rest = self._ask(ctx, index, failed)
-        return rest if isinstance(rest, User) else await rest
+        return rest if rest is None or isinstance(rest, User) else await rest

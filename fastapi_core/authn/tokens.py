@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 EXTRA_SPACE = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 #: Header values remembered; a client that sends ever new garbage only clears the memory.
 _MEMORY = 1024
+_LONGEST = 4096
 
 
 def bearer_token(header: bytes) -> tuple[bytes, bool]:
@@ -54,9 +55,10 @@ class StaticTokens:
         user = self._users.get(sha256(token).digest())
         if user is None:
             raise unauthorized()
-        if len(self._memory) >= _MEMORY:
-            self._memory.clear()
-        self._memory[header] = user
+        if len(header) <= _LONGEST:
+            if len(self._memory) >= _MEMORY:
+                self._memory.clear()
+            self._memory[header] = user
         return user
 
 

@@ -10,7 +10,7 @@ from fastapi_core.schema.errors import DecodeError
 from fastapi_core.schema.normalize import MAX_COMPLAINTS, normalize
 from fastapi_core.schema.types import Type
 
-__all__ = ["DecodeError", "Decoded", "decode", "parse", "unknown"]
+__all__ = ["DecodeError", "Decoded", "conform", "decode", "parse", "unknown"]
 
 
 class Decoded(NamedTuple):
@@ -36,12 +36,16 @@ def parse(body: bytes, form: str) -> json.Parsed:
 
 
 def decode(type_: Type | None, body: bytes, form: str = "json") -> Decoded:
-    """Decode and normalise a body that is `json` or `yaml`.
+    """Decode and normalise a body that is `json` or `yaml`; raises DecodeError as `parse` and `conform` do."""
+    return conform(type_, parse(body, form), body)
 
-    `type_` None (custom resources) leaves the tree as it is. Raises DecodeError (TypeMismatch for a value that does not
-    fit its field) with the text the reference prints after `cannot be handled as a Kind: `.
+
+def conform(type_: Type | None, parsed: json.Parsed, body: bytes) -> Decoded:
+    """Normalise what `parse` made of `body`, for a caller that looked at its kind first.
+
+    `type_` None (custom resources) leaves the tree as it is. Raises TypeMismatch for a value that does not fit its
+    field, with the text the reference prints after `cannot be handled as a Kind: `.
     """
-    parsed = parse(body, form)
     if type_ is None:
         return Decoded(parsed.tree, parsed.complaints)
     if parsed.duplicates:

@@ -23,7 +23,7 @@ def fold(body: bytes, type_: Type) -> codec.Parsed:
     """Decode a body with repeated keys; `complaints` holds those about unknown members as well."""
     document = codec.lenient(body, Pairs)
     if not isinstance(document, Pairs):
-        return codec.Parsed(plain(document))
+        return codec.Parsed(plain(document), [], [])
     folding = _Folding()
     tree = folding.struct(type_, None, document, "")
     complaints = list(dict.fromkeys(folding.complaints))[:100]

@@ -10,6 +10,8 @@ import re
 from datetime import date
 from typing import Final
 
+from fastapi_core.codec.json import number
+
 Scalar = str | int | float | bool | None
 
 _TRUE: Final = ("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON")
@@ -30,9 +32,7 @@ MERGE: Final = "<<"
 _INT64_MAX: Final = 2**63 - 1
 _UINT64_MAX: Final = 2**64 - 1
 _STARTS: Final = frozenset("+-.0123456789")
-_INTEGER: Final = re.compile(
-    r"([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))", re.ASCII
-)
+_INTEGER: Final = re.compile(r"([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))", re.ASCII)
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.ASCII)
 _DOTTED: Final = re.compile(r"\.[0-9]+([eE][-+]?[0-9]+)?", re.ASCII)
 _BASE60: Final = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?", re.ASCII)
@@ -88,7 +88,10 @@ def _real(text: str) -> int | float | str:
     value = float(text)
     if value in (float("inf"), float("-inf")):
         return text
-    return int(value) if value.is_integer() and abs(value) <= _INT64_MAX else value
+    if not value.is_integer() or abs(value) > _INT64_MAX:
+        return value
+    digits = int(number(value))
+    return digits if -_INT64_MAX <= digits <= _INT64_MAX else value
 
 
 def is_timestamp(text: str) -> bool:

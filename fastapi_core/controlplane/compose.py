@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi_core import __version__
 from fastapi_core._ext.router import Router
+from fastapi_core.apis.allocation import ServiceAllocator
 from fastapi_core.apis.resources import builtin
 from fastapi_core.controlplane import bootstrap
 from fastapi_core.controlplane.metrics import WatchMetrics, export_storage_metrics
@@ -24,12 +25,14 @@ from fastapi_core.request.routing import ANY, Route
 from fastapi_core.rest.watch import WatchServer
 from fastapi_core.server import routes as server_routes
 from fastapi_core.server.generic import GenericServer
+from fastapi_core.server.health import READYZ
 from fastapi_core.storage.cacher.cacher import Cacher
 from fastapi_core.storage.compactor import Compactor
 from fastapi_core.storage.factory import make_storage
 
 if TYPE_CHECKING:
     from fastapi_core.options.complete import Completed
+    from fastapi_core.options.groups import Network
 
 
 async def compose(completed: Completed) -> GenericServer:
@@ -39,7 +42,9 @@ async def compose(completed: Completed) -> GenericServer:
     await storage.open()
     try:
         cacher = Cacher(storage)
-        resources = Resources(builtin(), storage, cacher, event_ttl=options.storage.event_ttl)
+        resources = Resources(
+            builtin(), storage, cacher, event_ttl=options.storage.event_ttl, allocator=_allocator(options.network)
+        )
         await cacher.open()
         compactor = Compactor(storage)
     except BaseException:
@@ -47,9 +52,7 @@ async def compose(completed: Completed) -> GenericServer:
         raise
     routers: list[Router[Endpoint]] = []
     documents = DiscoveryDocuments(resources.definitions)
-    server = GenericServer(
-        completed.config, lambda: routers[0], known_group=lambda group: group in documents.versions
-    )
+    server = GenericServer(completed.config, lambda: routers[0], known_group=lambda group: group in documents.versions)
     metrics = completed.config.metrics
     watches = WatchServer(float(options.generic.min_request_timeout), WatchMetrics(metrics))
 
@@ -57,6 +60,7 @@ async def compose(completed: Completed) -> GenericServer:
         compactor.start()
 
     server.add_health_check("etcd", storage.check)
+    server.add_health_check("etcd-readiness", storage.check, (READYZ,))
     server.add_hook("start-system-namespaces-controller", lambda: bootstrap.system_namespaces(resources.namespaces))
     server.add_hook(
         "scheduling/bootstrap-system-priority-classes", lambda: bootstrap.priority_classes(resources.priority_classes)
@@ -74,6 +78,12 @@ async def compose(completed: Completed) -> GenericServer:
     routes += index_routes(routes, __version__)
     routers.append(Router(routes))
     return server
+
+
+def _allocator(network: Network) -> ServiceAllocator:
+    """Addresses out of the first service range, node ports out of theirs."""
+    first, last = network.service_node_port_range.split("-")
+    return ServiceAllocator(network.service_cluster_ip_range.split(",")[0].strip(), int(first), int(last))
 
 
 def _openapi_routes(openapi: OpenAPIEndpoints) -> list[Route]:

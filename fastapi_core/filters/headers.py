@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 #: Characters (not bytes) of all warnings of one answer before each is cut, and what a cut one keeps.
 WARNINGS_TOTAL = 4096
 WARNING_CUT = 256
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 class AuditIds:
@@ -68,9 +69,10 @@ def put_warnings(ctx: RequestContext, answer: Answer) -> None:
 def warning_values(texts: Iterable[str]) -> list[bytes]:
     """Warning header values: each text once; over the total limit every text is cut and what still overflows dropped.
 
-    Texts with control characters are left out, they could not be quoted.
+    Texts with control characters are left out, they could not be quoted; halves of characters are replaced.
     """
-    kept = [t for t in dict.fromkeys(texts) if t and not any(unicodedata.category(c) == "Cc" for c in t)]
+    whole = (_HALF.sub("\ufffd", text) for text in texts)
+    kept = [t for t in dict.fromkeys(whole) if t and not any(unicodedata.category(c) == "Cc" for c in t)]
     if sum(map(len, kept)) > WARNINGS_TOTAL:
         written, short = 0, []
         for text in kept:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 from fastapi_core.authn.base import Authenticator
-from fastapi_core.authz.base import Attributes, Authorizer, Decision, Verdict, attributes_of, denied
+from fastapi_core.authz.base import Attributes, AttributesKey, Authorizer, Decision, Verdict, attributes_key, denied
 from fastapi_core.errors import APIError, unauthorized
 from fastapi_core.obs.catalog import Metrics
 from fastapi_core.request.context import User
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Verdicts remembered; the whole memory is dropped when it is full or the policy objects changed.
 _MEMORY = 8192
+#: Longest request target whose verdict is remembered: what a client sends must not decide how much we keep.
+_LONGEST = 512
 
 
 class Authentication:
@@ -34,7 +36,7 @@ class Authentication:
             self._error.inc()
             raise
         if isinstance(user, User):
-            self._success.inc()
+            self._success.value += 1
             ctx.user = user
             return None
         if user is None:
@@ -60,7 +62,7 @@ class Authorization:
 
     def __init__(self, authorizer: Authorizer, metrics: Metrics) -> None:
         self._authorizer = authorizer
-        self._memory: dict[Attributes, Verdict] = {}
+        self._memory: dict[AttributesKey, Verdict] = {}
         self._generation = authorizer.generation
         self._allowed = metrics.authorization_attempts.labels("allowed")
         self._denied = metrics.authorization_attempts.labels("denied")
@@ -70,23 +72,25 @@ class Authorization:
         if self._generation != self._authorizer.generation or len(memory) >= _MEMORY:
             memory = self._memory = {}
             self._generation = self._authorizer.generation
-        attributes = attributes_of(ctx)
-        verdict = memory.get(attributes)
+        key = attributes_key(ctx)
+        verdict = memory.get(key)
         if verdict is None:
-            answer = self._authorizer.authorize(attributes)
+            answer = self._authorizer.authorize(Attributes(*key))
             if not isinstance(answer, Verdict):
-                return self._wait(attributes, answer)
-            verdict = memory[attributes] = answer
-        self._conclude(attributes, verdict)
+                return self._wait(key, answer)
+            verdict = answer
+            if len(ctx.request.target) <= _LONGEST:
+                memory[key] = verdict
+        self._conclude(key, verdict)
         return None
 
-    async def _wait(self, attributes: Attributes, pending: Awaitable[Verdict]) -> None:
+    async def _wait(self, key: AttributesKey, pending: Awaitable[Verdict]) -> None:
         # An awaited verdict is remembered by the authorizer that fetched it: only it knows for how long.
-        self._conclude(attributes, await pending)
+        self._conclude(key, await pending)
 
-    def _conclude(self, attributes: Attributes, verdict: Verdict) -> None:
+    def _conclude(self, key: AttributesKey, verdict: Verdict) -> None:
         if verdict.decision is Decision.ALLOW:
-            self._allowed.inc()
+            self._allowed.value += 1
             return
         self._denied.inc()
-        raise denied(attributes, verdict.reason)
+        raise denied(Attributes(*key), verdict.reason)

@@ -1,4 +1,4 @@
-"""Request metrics: one dictionary look-up, a counter and two histograms per answer."""
+"""Request metrics: one dictionary look-up, a counter and a histogram per answer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class RequestMetrics:
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
-        self._bound: dict[Key, tuple[Counter, Histogram, Histogram, Histogram | None]] = {}
+        metrics.registry.collector(self._collect_sli)
+        self._bound: dict[Key, tuple[Counter, Histogram, Histogram | None]] = {}
 
     def before(self, ctx: RequestContext) -> None:
         ctx.started = monotonic()
@@ -45,11 +46,9 @@ class RequestMetrics:
         if isinstance(answer, Stream):
             answer.start = self._follow(key, answer.start)
             return
-        count, duration, sli, sizes = self._bound.get(key) or self._bind(key)
+        count, duration, sizes = self._bound.get(key) or self._bind(key)
         count.value += 1
-        seconds = monotonic() - ctx.started
-        duration.observe(seconds)
-        sli.observe(seconds)
+        duration.observe(monotonic() - ctx.started)
         if sizes is not None:
             body = answer.body
             sizes.observe(len(body) if isinstance(body, bytes) else sum(map(len, body)))
@@ -77,14 +76,25 @@ class RequestMetrics:
 
         return followed
 
-    def _bind(self, key: Key) -> tuple[Counter, Histogram, Histogram, Histogram | None]:
+    def _collect_sli(self) -> None:
+        """The SLI histogram is the other one without dry runs and the finest buckets: no webhook is waited for."""
+        sli = self._metrics.request_sli_duration
+        sli.clear()
+        for values, duration in self._metrics.request_duration.children.items():
+            child = sli.labels(values[0], *values[2:])
+            finer = len(duration.counts) - len(child.counts)
+            child.counts[0] += sum(duration.counts[: finer + 1])
+            for index in range(1, len(child.counts)):
+                child.counts[index] += duration.counts[finer + index]
+            child.total += duration.total
+
+    def _bind(self, key: Key) -> tuple[Counter, Histogram, Histogram | None]:
         verb, dry_run, group, version, resource, subresource, scope, code = key
         m = self._metrics
         where = (group, version, resource, subresource, scope, COMPONENT)
         bound = self._bound[key] = (
             m.request_total.labels(verb, dry_run, *where, str(code)),
             m.request_duration.labels(verb, dry_run, *where),
-            m.request_sli_duration.labels(verb, *where),
             m.response_sizes.labels(verb, *where) if verb in _READS else None,
         )
         return bound

@@ -18,7 +18,9 @@ Header = tuple[bytes, bytes]
 class Response:
     """A complete answer. The server adds Date, Content-Length, Connection and, when allowed, gzip.
 
-    `body` may be a list of chunks: they are written as they are, never joined first.
+    A `Connection: close` among `headers` ends the connection after the answer; the handler's Content-Length counts
+    only for an empty body that answers HEAD.
+    `body` may be a list of chunks: large ones are written as they are, small ones joined to pieces of some 64 KiB.
     `compress` allows gzip above 128 KiB when the client accepts it.
     """
 
@@ -66,7 +68,11 @@ class StreamWriter(Protocol):
 
 
 class Stream:
-    """An answer of unknown length: head first, then whatever `start` writes, now or later."""
+    """An answer of unknown length: head first, then whatever `start` writes, now or later.
+
+    `start` is called exactly once, also when nobody listens (a HEAD request, a client that has gone): the writer is
+    closed then, and `on_close` calls back at once. What it writes before it returns goes out with the head.
+    """
 
     __slots__ = ("headers", "start", "status")
 

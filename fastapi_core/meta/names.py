@@ -47,9 +47,7 @@ _LOWER: Final = "must consist of lower case alphanumeric characters"
 _KEY_RULE: Final = f"must consist of alphanumeric characters, '-', '_' or '.', and {_ENDS}"
 _KEY_EXAMPLES: Final = ("MyName", "my.name", "123-abc")
 
-DNS1123_LABEL: Final = _rule(
-    f"a lowercase RFC 1123 label {_LOWER} or '-', and {_ENDS}", _LABEL, "my-name", "123-abc"
-)
+DNS1123_LABEL: Final = _rule(f"a lowercase RFC 1123 label {_LOWER} or '-', and {_ENDS}", _LABEL, "my-name", "123-abc")
 DNS1123_SUBDOMAIN: Final = _rule(
     f"a lowercase RFC 1123 subdomain {_LOWER}, '-' or '.', and {_ENDS}", _SUBDOMAIN, "example.com"
 )

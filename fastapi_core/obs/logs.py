@@ -164,12 +164,10 @@ def _text_line(letter: str, caller: str, message: str, pairs: dict[str, Any], st
     now = time.time()
     stamp = time.strftime("%m%d %H:%M:%S", time.localtime(now)) + f".{int(now * 1e6) % 1_000_000:06d}"
     fields = "".join(f" {key}={_value(value)}" for key, value in pairs.items())
-    return f'{letter}{stamp} {os.getpid():7d} {caller}] {_quote(message)}{fields}\n{stack}'
+    return f"{letter}{stamp} {os.getpid():7d} {caller}] {_quote(message)}{fields}\n{stack}"
 
 
-def _json_line(
-    letter: str, caller: str, name: str, message: str, pairs: dict[str, Any], level: int, stack: str
-) -> str:
+def _json_line(letter: str, caller: str, name: str, message: str, pairs: dict[str, Any], level: int, stack: str) -> str:
     import json
 
     line: dict[str, Any] = {"ts": round(time.time() * 1000, 3), "logger": name, "caller": caller, "msg": message}

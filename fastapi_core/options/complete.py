@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 
 from fastapi_core.authn.base import MASTERS, Anonymous, Authenticator, Union
@@ -20,6 +22,10 @@ from fastapi_core.request.context import User
 from fastapi_core.server.config import ServerConfig, TLSFiles
 
 log = logs.get("options")
+
+#: More open files than this are not asked for.
+_OPEN_FILES = 65_536
+_OWN_FILES = 128
 
 SERVICE_NAMES = (
     "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
@@ -53,6 +59,14 @@ class Completed:
         """Write the admin's kubeconfig once the port is known; answers its path."""
         write_kubeconfig(self.kubeconfig, self.pki, self.url(port), self.options.serving.tls_cert_file)
         return self.kubeconfig
+
+    def renew(self, port: int) -> None:
+        """Renew what expires soon, as a start would. Raises OSError, OptionsError."""
+        try:
+            ensure(self.pki.directory, *_names(self.options))
+        except CertificatesError as error:
+            raise OptionsError([str(error)]) from None
+        self.write_kubeconfig(port)
 
     def close(self) -> None:
         if self.temporary:
@@ -122,7 +136,22 @@ def _config(options: Options, pki: Pki) -> ServerConfig:
         shutdown_delay=generic.shutdown_delay_duration,
         drain_timeout=generic.request_timeout,
         livez_grace_period=generic.livez_grace_period,
+        max_connections=serving.max_connections or _affordable_connections(),
     )
+
+
+def _affordable_connections() -> int:
+    """Raise the limit of open files as far as allowed; connections may use all but what the server itself needs.
+
+    A server that runs into the limit could not even open its own files any more.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            soft = wanted
+    return max(1, (wanted if soft == resource.RLIM_INFINITY else soft) - _OWN_FILES)
 
 
 def _authenticator(options: Options, pki: Pki) -> Authenticator:

@@ -138,7 +138,9 @@ def parse(arguments: Iterable[str], table: Mapping[str, Flag], inert: Mapping[st
             continue
         known = table.get(name)
         if known is None and name not in inert:
-            result.errors.append(_unknown(argument, name, [*table, *inert]))
+            result.errors.append(_unknown(name, [*table, *inert]))
+            if value is None and left and not left[-1].startswith("-"):
+                left.pop()  # its value, most likely
             continue
         if value is None:
             if known.kind.is_bool if known is not None else inert[name]:
@@ -178,6 +180,6 @@ def _set(result: Parsed, known: Flag, text: str) -> None:
     result.values[known.name] = value
 
 
-def _unknown(argument: str, name: str, names: Iterable[str]) -> str:
+def _unknown(name: str, names: Iterable[str]) -> str:
     near = get_close_matches(name, list(names), n=1, cutoff=0.6)
     return f"unknown flag --{name}" + (f", did you mean --{near[0]}?" if near else ": see --help for all flags")

@@ -17,6 +17,9 @@ class Serving:
         "tls-cert-file", STRING, "", "PEM file of the serving certificate and its chain; empty: one is generated."
     )
     tls_private_key_file: str = flag("tls-private-key-file", STRING, "", "PEM file of the key of --tls-cert-file.")
+    max_connections: int = flag(
+        "max-connections", INT, 0, "Connections served at once; 0 for as many as there may be open files."
+    )
     external_hostname: str = flag(
         "external-hostname", STRING, "", "Further host name of the server, put into its certificate."
     )

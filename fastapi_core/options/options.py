@@ -79,6 +79,8 @@ def _check_serving(serving: Serving) -> list[str]:
     wrong = []
     if not 0 <= serving.secure_port <= 65535:
         wrong.append(f"--secure-port: {serving.secure_port} is not a port, use 1 to 65535, or 0 for any free port")
+    if serving.max_connections < 0:
+        wrong.append("--max-connections: cannot be negative, use 0 for as many as there may be open files")
     for name, value in (("bind-address", serving.bind_address), ("advertise-address", serving.advertise_address)):
         if (value or name == "bind-address") and not _is_ip(value):
             wrong.append(f"--{name}: {value!r} is not an IP address, use for example 127.0.0.1")

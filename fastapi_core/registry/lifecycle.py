@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,11 @@ from fastapi_core.meta import names
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 from fastapi_core.registry.metadata import validate_metadata
 
+Prepare = Callable[[Tree, Tree], None]
+
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
+
+
 def timestamp(now: float | None = None) -> str:
     """RFC 3339 with whole seconds, as metav1.Time prints it."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now))
@@ -44,8 +49,6 @@ def before_create(definition: ResourceDefinition, tree: Tree) -> list[str]:
         metadata.pop(name, None)
     metadata["uid"] = new_uid()
     metadata["creationTimestamp"] = timestamp()
-    if definition.initial_generation:
-        metadata["generation"] = definition.initial_generation
     if not metadata.get("name") and metadata.get("generateName"):
         metadata["name"] = names.generate(metadata["generateName"])
     strategy = definition.strategy
@@ -58,8 +61,8 @@ def before_create(definition: ResourceDefinition, tree: Tree) -> list[str]:
     return warnings
 
 
-def before_update(definition: ResourceDefinition, tree: Tree, old: Tree, *, status: bool = False) -> list[str]:
-    """Carry over what clients may not change, let the strategy prepare, check; returns warnings."""
+def before_update(definition: ResourceDefinition, tree: Tree, old: Tree, prepare: Prepare) -> list[str]:
+    """Carry over what clients may not change, let the (sub)resource prepare, check; returns warnings."""
     metadata, previous = tree["metadata"], old["metadata"]
     metadata.pop("selfLink", None)
     if definition.namespaced and not metadata.get("namespace"):
@@ -75,21 +78,13 @@ def before_update(definition: ResourceDefinition, tree: Tree, old: Tree, *, stat
     if metadata.get("managedFields") is None and "managedFields" in previous:
         metadata["managedFields"] = previous["managedFields"]
     strategy = definition.strategy
-    (strategy.prepare_status if status else strategy.prepare)(tree, old)
-    if definition.bump_generation and not status and _desired_state_changed(tree, old):
-        metadata["generation"] = previous.get("generation", 0) + 1
+    prepare(tree, old)
     problems = validate_metadata(tree, old, definition=definition) + strategy.validate(tree, old)
     if problems:
         raise invalid(definition, metadata.get("name", ""), problems)
     warnings = strategy.warnings(tree, old)
     strategy.canonicalize(tree, old)
     return warnings
-
-
-def _desired_state_changed(tree: Tree, old: Tree) -> bool:
-    """Anything but metadata and status differs."""
-    names = (tree.keys() | old.keys()) - {"metadata", "status", "kind", "apiVersion"}
-    return any(tree.get(name) != old.get(name) for name in names)
 
 
 def to_be_removed(tree: Tree) -> bool:
@@ -137,7 +132,7 @@ def plan_deletion(
         metadata.pop("finalizers", None)
     if metadata.get("finalizers") and not gracefully:
         _mark_deleting(metadata)
-    waits = bool(metadata.get("finalizers")) or gracefully and metadata["deletionGracePeriodSeconds"] > 0
+    waits = bool(metadata.get("finalizers")) or (gracefully and metadata["deletionGracePeriodSeconds"] > 0)
     return Deletion(tree, waits or gracefully, not waits)
 
 
@@ -177,9 +172,7 @@ def _terminate_namespace(tree: Tree) -> Deletion:
     return Deletion(tree, True, False)
 
 
-def _finalizers(
-    definition: ResourceDefinition, present: list[str], orphan: bool | None, propagation: str
-) -> list[str]:
+def _finalizers(definition: ResourceDefinition, present: list[str], orphan: bool | None, propagation: str) -> list[str]:
     """The finalizers a delete leaves: orphan and foregroundDeletion set or taken as asked."""
     kept = [f for f in present if f not in (ORPHAN, FOREGROUND)]
     if definition.default_propagation == "unsupported":

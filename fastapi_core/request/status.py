@@ -27,7 +27,7 @@ TOO_MANY = "Too many requests, please try again later."
 
 def text(status: int, message: str) -> Response:
     """A plain-text failure as the reference writes it: a line, and no sniffing."""
-    return Response(status, list(_TEXT_HEADERS), message.encode() + b"\n")
+    return Response(status, list(_TEXT_HEADERS), message.encode("utf-8", "replace") + b"\n")
 
 
 def page_not_found() -> Response:

@@ -71,6 +71,8 @@ async def create_object(ctx: RequestContext, scope: Scope, tree: Tree, options: 
             metadata.pop("name", None)
         for warning in lifecycle.before_create(definition, tree):
             ctx.warn(warning)
+        if definition.strategy.requester is not None:
+            definition.strategy.requester(tree, ctx.user)
         attributes.name = tree["metadata"]["name"]
         await scope.admission.validate(attributes)
         stored = scope.to_storage(tree)
@@ -112,4 +114,6 @@ def settle_namespace(scope: Scope, namespace: str, metadata: Tree) -> None:
     if not metadata.get("namespace"):
         metadata["namespace"] = namespace
     elif metadata["namespace"] != namespace:
-        raise errors.bad_request("the namespace of the provided object does not match the namespace sent on the request")
+        raise errors.bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )

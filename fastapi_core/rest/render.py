@@ -64,7 +64,8 @@ def one(ctx: RequestContext, scope: Scope, obj: CachedObject, *, status: int = 2
     media = media_type(ctx)
     check_form(media, collection=False)
     if not media.as_kind:
-        return document(ctx, media, scope.head + scope.view(obj).body + b"\n", status=status)
+        view = scope.view(obj)
+        return document(ctx, media, view.head + view.body + b"\n", status=status)
     return document(ctx, media, transformed(ctx, scope, media, obj), status=status)
 
 
@@ -81,10 +82,10 @@ def transformed(
 def include_object(ctx: RequestContext) -> str:
     policy = ctx.info.first("includeObject")
     if policy not in ("", "None", "Metadata", "Object"):
-        problem = errors.FieldError(
-            "Invalid value", "includeObject", 'must be "Metadata", "Object", "None", or empty', policy
+        raise errors.bad_request(
+            f"Unable to convert to Table as requested: includeObject: Invalid value: {errors.go_quote(policy)}: "
+            "must be 'Metadata', 'Object', 'None', or empty"
         )
-        raise errors.invalid("TableOptions", "meta.k8s.io", "", [problem])
     return policy or "Metadata"
 
 
@@ -99,8 +100,8 @@ def table(
 ) -> bytes:
     """A Table of stored objects: cells are read in the storage version, whole objects shown in the one asked for."""
     include = include_object(ctx)
-    shown = scope.views(objects) if include == "Object" else objects
-    rows = scope.printer.render_rows(shown, time.time(), include, media.as_version)
+    whole = scope.views(objects) if include == "Object" else None
+    rows = scope.printer.render_rows(objects, time.time(), include, media.as_version, whole=whole)
     return scope.printer.table(metadata, rows, columns=columns, version=media.as_version) + b"\n"
 
 

@@ -46,16 +46,16 @@ def updater(scope: Scope, subresource: str = "") -> Endpoint:
 def check_name(ctx: RequestContext, metadata: Tree) -> None:
     name, url = metadata.get("name") or "", ctx.info.name
     if not name:
-        raise errors.bad_request("name must be provided") if "name" in metadata else errors.bad_request(
-            f"the name of the object ({name}) does not match the name on the URL ({url})"
+        raise (
+            errors.bad_request("name must be provided")
+            if "name" in metadata
+            else errors.bad_request(f"the name of the object ({name}) does not match the name on the URL ({url})")
         )
     if name != url:
         raise errors.bad_request(f"the name of the object ({name}) does not match the name on the URL ({url})")
 
 
-async def _put(
-    ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions, subresource: str
-) -> Response:
+async def _put(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions, subresource: str) -> Response:
     info = ctx.info
     if (
         scope.definition.create_on_update
@@ -87,18 +87,23 @@ async def write(
     subresource: str,
     *,
     replace: bool = False,
+    prepare: lifecycle.Prepare | None = None,
 ) -> CachedObject:
     """Compare-and-swap `change` onto the newest object until it is not overtaken; the object as committed.
 
-    `replace`: the client sent a whole object, whose uid is a precondition.
+    `replace`: the client sent a whole object, whose uid is a precondition. `prepare` is the subresource's own
+    preparation where it is neither the main resource nor status.
     """
     info = ctx.info
+    strategy = scope.definition.strategy
+    if prepare is None:
+        prepare = strategy.prepare_status if subresource == "status" else strategy.prepare
 
     async def attempt(current: CachedObject) -> CachedObject:
         old = scope.view(current).tree()
         tree = change(old)
         _check_version(scope, tree, old, replace=replace)
-        removed = await _gate(ctx, scope, tree, old, options, subresource)
+        removed = await _gate(ctx, scope, tree, old, options, subresource, prepare)
         stored = scope.to_storage(tree)
         if removed and lifecycle.to_be_removed(tree):
             if not options.dry_run:
@@ -114,7 +119,13 @@ async def write(
 
 
 async def _gate(
-    ctx: RequestContext, scope: Scope, tree: Tree, old: Tree, options: WriteOptions, subresource: str
+    ctx: RequestContext,
+    scope: Scope,
+    tree: Tree,
+    old: Tree,
+    options: WriteOptions,
+    subresource: str,
+    prepare: lifecycle.Prepare,
 ) -> bool:
     """Admission and the strategy; returns whether the old object was already being deleted."""
     for warning in dedup_owner_references(tree):
@@ -123,7 +134,7 @@ async def _gate(
         "UPDATE", scope.definition, subresource, ctx.info.namespace, ctx.info.name, tree, old, options.dry_run, ctx
     )
     await scope.admission.mutate(attributes)
-    for warning in lifecycle.before_update(scope.definition, tree, old, status=subresource == "status"):
+    for warning in lifecycle.before_update(scope.definition, tree, old, prepare):
         ctx.warn(warning)
     await scope.admission.validate(attributes)
     return bool(old["metadata"].get("deletionTimestamp"))
@@ -150,7 +161,10 @@ def _check_version(scope: Scope, tree: Tree, old: Tree, *, replace: bool) -> Non
         if not (version.isascii() and version.isdigit()):
             quoted = errors.go_quote(version)
             problem = FieldError(
-                "Invalid value", "metadata.resourceVersion", f"strconv.ParseUint: parsing {quoted}: invalid syntax", version
+                "Invalid value",
+                "metadata.resourceVersion",
+                f"strconv.ParseUint: parsing {quoted}: invalid syntax",
+                version,
             )
             raise errors.invalid(definition.plural, definition.group, name, [problem])
         raise errors.conflict(definition.plural, definition.group, name, CONFLICT_TEXT)

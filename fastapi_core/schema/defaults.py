@@ -63,9 +63,7 @@ def _reachable(type_: Type) -> list[Type]:
 def _leading(type_: Type) -> set[Type]:
     """Those of the reachable types that have a default of their own or lead to one that has."""
     reachable = _reachable(type_)
-    leading = {
-        known for known in reachable if any(field.default not in _TRIVIAL for field in known.fields.values())
-    }
+    leading = {known for known in reachable if any(field.default not in _TRIVIAL for field in known.fields.values())}
     while True:
         more = {
             known

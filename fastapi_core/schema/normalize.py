@@ -53,7 +53,8 @@ _RESOURCE_LIST: Final = "core/v1.ResourceList"
 
 
 class Normalized(NamedTuple):
-    """A tree as the reference would print it, and the paths (`spec.containers[0].nope`) of what it does not know."""
+    """A tree as the reference would print it, and the paths (`spec.containers[0].nope`) of what it does not know, in
+    order, a hundred at most."""
 
     tree: dict[str, Any]
     unknown: list[str]
@@ -62,17 +63,16 @@ class Normalized(NamedTuple):
 def normalize(type_: Type, tree: Any) -> Normalized:
     """Decode and print again; the input is not changed, but untyped parts of it are shared with the result.
 
-    Raises TypeMismatch with the reference's text when a value does not fit its field.
+    A null tree is an object with nothing set. Raises TypeMismatch with the reference's text when a value does not fit
+    its field.
     """
     try:
-        result, unknown = plan_of(type_).run(tree)
+        result, unknown = plan_of(type_).run({} if tree is None else tree)
     except typed.Mismatch as error:
         raise TypeMismatch(_mismatch_text(type_, error)) from None
     except ValueError as error:
         raise TypeMismatch(str(error)) from None
-    if unknown:
-        unknown = list(dict.fromkeys(unknown))[:MAX_COMPLAINTS]
-    return Normalized(result, unknown)
+    return Normalized(result, list(dict.fromkeys(unknown)) if unknown else unknown)
 
 
 def _mismatch_text(type_: Type, error: typed.Mismatch) -> str:

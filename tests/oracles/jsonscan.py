@@ -39,8 +39,14 @@ def depth(value: Any) -> int:
 
 def go_text(text: str) -> str:
     """A string as Go's JSON encoder writes it."""
-    out = json.dumps(text, ensure_ascii=False).replace("\x7f", "\x7f")
-    for char, escape in (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026"), ("\u2028", "\\u2028"), ("\u2029", "\\u2029")):
+    out = json.dumps(text, ensure_ascii=False)
+    for char, escape in (
+        ("<", "\\u003c"),
+        (">", "\\u003e"),
+        ("&", "\\u0026"),
+        ("\u2028", "\\u2028"),
+        ("\u2029", "\\u2029"),
+    ):
         out = out.replace(char, escape)
     parts = out.split("\\\\")
     return "\\\\".join(part.replace("\\b", "\\u0008").replace("\\f", "\\u000c") for part in parts)

@@ -12,7 +12,7 @@ from fastapi_core.schema.types import Field, Type
 INT_LIMITS = {"int32": 2**31, "int64": 2**63}
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The tree does not fit the type."""
 
 
@@ -23,7 +23,7 @@ def normalize(type_: Type, tree: Any) -> tuple[dict[str, Any], list[str]]:
 
 def struct(type_: Type, tree: Any, path: str, unknown: list[str] | None) -> dict[str, Any]:
     if not isinstance(tree, dict):
-        raise Refused(path)
+        raise RefusedError(path)
     fields = dict(type_.fields)
     if type_.kind:
         fields = {"kind": Field("kind", scalar="string"), "apiVersion": Field("apiVersion", scalar="string"), **fields}
@@ -76,11 +76,11 @@ def zero(field: Field) -> Any:
 def member(field: Field, value: Any, path: str, unknown: list[str] | None) -> Any:
     if field.card == "list":
         if not isinstance(value, list):
-            raise Refused(path)
+            raise RefusedError(path)
         return [one(field, item, f"{path}[{i}]", unknown) for i, item in enumerate(value)]
     if field.card == "map":
         if not isinstance(value, dict):
-            raise Refused(path)
+            raise RefusedError(path)
         out = {key: one(field, item, f"{path}.{key}", unknown) for key, item in value.items()}
         return dict(sorted(out.items()))
     return one(field, value, path, unknown)
@@ -104,16 +104,16 @@ def scalar(name: str, value: Any, path: str) -> Any:
         return value
     if name == "bool" and isinstance(value, bool):
         return value
-    if name in INT_LIMITS and isinstance(value, int) and not isinstance(value, bool):
-        if -INT_LIMITS[name] <= value < INT_LIMITS[name]:
-            return value
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    if name in INT_LIMITS and is_integer and -INT_LIMITS[name] <= value < INT_LIMITS[name]:
+        return value
     if name == "double" and isinstance(value, int | float) and not isinstance(value, bool):
-        return int(value) if isinstance(value, int) or (value.is_integer() and abs(value) < 1e21) else value
+        return int(value) if isinstance(value, int) or (value.is_integer() and abs(value) < 2**53) else value
     if name == "bytes" and isinstance(value, str):
         text = re.sub(r"[\r\n]", "", value)
         if re.fullmatch(r"[A-Za-z0-9+/]*={0,2}", text) and len(text) % 4 == 0:
             return base64.b64encode(base64.b64decode(text)).decode()
-    raise Refused(path)
+    raise RefusedError(path)
 
 
 def special(form: str, value: Any, path: str, *, milli: bool) -> Any:
@@ -126,7 +126,7 @@ def special(form: str, value: Any, path: str, *, milli: bool) -> Any:
     if form == "quantity" and isinstance(value, int | float) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
-        raise Refused(path)
+        raise RefusedError(path)
     try:
         if form == "quantity":
             parsed = quantity.parse(value.strip())
@@ -135,7 +135,7 @@ def special(form: str, value: Any, path: str, *, milli: bool) -> Any:
             return time.format_duration(time.parse_duration(value))
         when = time.parse(value) if form == "time" else time.parse_micro(value)
     except ValueError:
-        raise Refused(path) from None
+        raise RefusedError(path) from None
     if when == time.ZERO:
         return None
     return time.format_time(when) if form == "time" else time.format_micro(when)
@@ -148,7 +148,7 @@ def schema(type_: Type, form: str, value: Any, path: str) -> Any:
     if form == "schemaOrBool":
         if isinstance(value, bool):
             return value
-        raise Refused(path)
+        raise RefusedError(path)
     if not isinstance(value, list) or not value:
         return None
     if form == "schemaOrStringList":

@@ -69,6 +69,7 @@ def test_stored_values(tree: dict[str, Any], revision: int, later: int) -> None:
     assert obj.json() == obj.head + obj.body == want
     assert obj.tree() == orjson.loads(want)
     assert obj.stored() == value
+    assert obj.metadata() == orjson.dumps(oracle.with_revision(tree, revision)["metadata"])
     assert obj.labels() == oracle.labels(tree)
     assert obj.labels() is obj.labels()
     head, at = split_head(value)
@@ -119,11 +120,12 @@ def check_damaged(value: bytes) -> None:
     try:
         tree = json.loads(value, object_pairs_hook=no_duplicates)
     except ValueError:
-        # Not JSON beyond the part that was scanned; reading labels must still be safe.
-        try:
-            obj.labels()
-        except ValueError:
-            pass
+        # Not JSON beyond the part that was scanned; reading more must still be safe.
+        for read in (obj.labels, obj.metadata):
+            try:
+                read()
+            except ValueError:
+                pass
         return
     assert obj.tree()["metadata"].pop("resourceVersion") == "7"
     assert obj.labels() == oracle.labels(tree)

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from fastapi_core.apis.strategies import config, kinds, pods
+from fastapi_core.apis.strategies import config, kinds, pods, services
 from fastapi_core.apis.strategies.basics import (
     Prepare,
     Tree,
     Validate,
     Warn,
     generations,
-    immutable,
     keep_desired,
     keep_metadata,
     sequence,
     wipe_status,
 )
+from fastapi_core.apis.strategies.frozen import FROZEN
 from fastapi_core.errors import FieldError
 from fastapi_core.registry.definition import Strategy
+from fastapi_core.request.context import User
 
 
 def _valid(new: Tree, old: Tree | None) -> list[FieldError]:
@@ -41,9 +43,10 @@ class Special:
 
     prepare: Prepare | None = None
     prepare_status: Prepare | None = None
-    validate: Validate = _valid
+    validate: Validate | None = None
     warnings: Warn = _silent
     own_status: bool = False
+    requester: Callable[[Tree, User], None] | None = None
 
 
 def _secret(new: Tree, old: Tree | None) -> None:
@@ -51,7 +54,6 @@ def _secret(new: Tree, old: Tree | None) -> None:
     config.merge_string_data(new, old)
 
 
-_SELECTOR = immutable("spec.selector")
 _GUARDED = Special(prepare_status=_guard)
 _SPECIAL: dict[tuple[str, str], Special] = {
     ("", "ConfigMap"): Special(validate=config.validate_config_map),
@@ -61,10 +63,9 @@ _SPECIAL: dict[tuple[str, str], Special] = {
     ("", "PersistentVolume"): Special(prepare=kinds.prepare_volume, prepare_status=kinds.prepare_volume_status),
     ("", "PersistentVolumeClaim"): Special(prepare=kinds.prepare_claim),
     ("", "Pod"): Special(prepare=pods.prepare, prepare_status=pods.prepare_status, validate=pods.validate),
-    ("", "Service"): Special(warnings=kinds.service_warnings),
-    ("apps", "DaemonSet"): Special(prepare=kinds.prepare_daemon_set, validate=_SELECTOR),
-    ("apps", "Deployment"): Special(prepare_status=kinds.keep_labels, validate=_SELECTOR),
-    ("apps", "ReplicaSet"): Special(validate=_SELECTOR),
+    ("", "Service"): Special(prepare=services.prepare, validate=services.validate, warnings=services.warnings),
+    ("apps", "DaemonSet"): Special(prepare=kinds.prepare_daemon_set),
+    ("apps", "Deployment"): Special(prepare_status=kinds.keep_labels),
     ("apps", "StatefulSet"): Special(prepare=kinds.prepare_stateful_set),
     ("batch", "Job"): Special(prepare=kinds.prepare_job),
     ("storage.k8s.io", "VolumeAttributesClass"): Special(prepare=kinds.prepare_attributes_class),
@@ -77,7 +78,9 @@ _SPECIAL: dict[tuple[str, str], Special] = {
     ("apiextensions.k8s.io", "CustomResourceDefinition"): Special(
         prepare=kinds.prepare_definition, prepare_status=_guard
     ),
-    ("certificates.k8s.io", "CertificateSigningRequest"): Special(prepare=kinds.prepare_request),
+    ("certificates.k8s.io", "CertificateSigningRequest"): Special(
+        prepare=kinds.prepare_request, requester=kinds.fill_requester
+    ),
     ("networking.k8s.io", "Ingress"): Special(warnings=kinds.ingress_warnings),
 }
 _PLAIN = Special()
@@ -94,6 +97,7 @@ def strategy_for(group: str, kind: str, *, status: bool, generation: int, bump: 
     return Strategy(
         prepare=sequence(wipe_status if status and not special.own_status else None, special.prepare, count),
         prepare_status=sequence(keep_desired, special.prepare_status, generations(kind, generation, bump=False)),
-        validate=special.validate,
+        validate=special.validate or FROZEN.get((group, kind), _valid),
         warnings=special.warnings,
+        requester=special.requester,
     )

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from fastapi_core.apis.strategies.basics import Tree
+from fastapi_core.codec import go_syntax
 from fastapi_core.errors import FieldError
 from fastapi_core.meta import names
 
@@ -17,6 +18,7 @@ _FROZEN = "field is immutable when `immutable` is set"
 _REDACTED = "<secret contents redacted>"
 _ACCOUNT = "kubernetes.io/service-account.name"
 
+_JSON_TYPES = {list: "array", str: "string", int: "number", float: "number", bool: "bool"}
 _REQUIRED_KEYS = {
     "kubernetes.io/dockercfg": (".dockercfg",),
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
@@ -119,10 +121,13 @@ def _typed(new: Tree, data: Tree) -> list[FieldError]:
 
 
 def _json_object(value: str, field: str) -> list[FieldError]:
+    content = _decoded(value)
     try:
-        parsed = orjson.loads(_decoded(value))
+        parsed = orjson.loads(content)
     except orjson.JSONDecodeError as error:
-        return [FieldError("Invalid value", field, str(error), _REDACTED)]
+        text = go_syntax.explain(content.decode(errors="replace")) or str(error)
+        return [FieldError("Invalid value", field, text, _REDACTED)]
     if parsed is None or isinstance(parsed, dict):
         return []
-    return [FieldError("Invalid value", field, "must be a JSON object", _REDACTED)]
+    text = f"json: cannot unmarshal {_JSON_TYPES[type(parsed)]} into Go value of type map[string]interface {{}}"
+    return [FieldError("Invalid value", field, text, _REDACTED)]

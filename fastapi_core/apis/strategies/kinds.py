@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from fastapi_core.apis.defaulting.core import name_label
 from fastapi_core.apis.strategies.basics import Tree, desired, keep
 from fastapi_core.errors import FieldError
 from fastapi_core.meta import names, time
 from fastapi_core.registry.metadata import qualified_finalizer
+from fastapi_core.request.context import User
 
 _TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
@@ -29,6 +31,7 @@ def prepare_namespace(new: Tree, old: Tree | None) -> None:
 def prepare_namespace_finalize(new: Tree, old: Tree) -> None:
     """PUT .../finalize: takes spec.finalizers and labels, never the status."""
     keep(new, old, "status")
+    name_label(new)
 
 
 def validate_namespace(new: Tree, old: Tree | None) -> list[FieldError]:
@@ -200,10 +203,11 @@ def prepare_request(new: Tree, old: Tree | None) -> None:
 _REQUESTER = ("username", "uid", "groups", "extra")
 
 
-def fill_requester(new: Tree, username: str, uid: str, groups: list[str], extra: dict[str, list[str]]) -> None:
+def fill_requester(new: Tree, user: User) -> None:
     """Write the user of a create request into a certificate signing request."""
     spec: Tree = new.setdefault("spec", {})
-    for member, value in zip(_REQUESTER, (username, uid, groups, extra), strict=True):
+    extra = {key: list(values) for key, values in user.extra.items()}
+    for member, value in zip(_REQUESTER, (user.name, user.uid, list(user.groups), extra), strict=True):
         if value:
             spec[member] = value
 
@@ -229,12 +233,4 @@ def ingress_warnings(new: Tree, old: Tree | None) -> list[str]:
     annotation = "kubernetes.io/ingress.class"
     if old is None and annotation in (new["metadata"].get("annotations") or {}):
         return [f"annotation \"{annotation}\" is deprecated, please use 'spec.ingressClassName' instead"]
-    return []
-
-
-def service_warnings(new: Tree, old: Tree | None) -> list[str]:
-    spec: Tree = new.get("spec") or {}
-    headless = spec.get("clusterIP") == "None" and (spec.get("type") or "ClusterIP") == "ClusterIP"
-    if headless and (spec.get("sessionAffinity") or "None") != "None":
-        return ["spec.SessionAffinity is ignored for headless services"]
     return []

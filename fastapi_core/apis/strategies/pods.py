@@ -1,8 +1,7 @@
-"""Pods: phase and quality-of-service class on create, what may change later, and what admission adds by default."""
+"""Pods: phase and quality-of-service class on create, and what may change later."""
 
 from __future__ import annotations
 
-import os
 from functools import lru_cache
 from typing import Any
 
@@ -10,10 +9,6 @@ from fastapi_core.apis.strategies.basics import Tree
 from fastapi_core.errors import FieldError
 from fastapi_core.meta import quantity, time
 
-_TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
-_SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
-_SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-_NODE_TROUBLE = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _GATED = "Scheduling is blocked due to non-empty scheduling gates"
 _COMPUTE = ("cpu", "memory")
 _amount = lru_cache(maxsize=4096)(quantity.parse)
@@ -60,7 +55,6 @@ def prepare(new: Tree, old: Tree | None) -> None:
     """Status on create; on update it is the old one, which the common part has put there."""
     if old is not None:
         return
-    admit(new)
     spec: Tree = new.get("spec") or {}
     status: Tree = {"phase": "Pending", "qosClass": qos_class(spec)}
     if spec.get("schedulingGates"):
@@ -90,66 +84,6 @@ def prepare_status(new: Tree, old: Tree | None) -> None:
         new["metadata"].pop("ownerReferences", None)
     else:
         new["metadata"]["ownerReferences"] = owners
-
-
-def admit(new: Tree) -> None:
-    """What the reference's admission plugins add to every pod, in their order and as far as no other object matters."""
-    spec: Tree = new.setdefault("spec", {})
-    if "kubernetes.io/config.mirror" not in (new["metadata"].get("annotations") or {}):
-        if not spec.get("serviceAccountName"):
-            spec["serviceAccountName"] = "default"
-        spec["serviceAccount"] = spec["serviceAccountName"]
-        if spec.get("automountServiceAccountToken") is not False:
-            _mount_token(spec)
-    _tolerate_node_trouble(spec)
-    _prioritise(spec)
-
-
-def _mount_token(spec: Tree) -> None:
-    """A projected token volume for every container that mounts nothing at its path."""
-    containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
-    bare = [c for c in containers if all(m.get("mountPath") != _TOKEN_PATH for m in c.get("volumeMounts") or ())]
-    if not bare:
-        return
-    name = "kube-api-access-" + "".join(_SUFFIX[byte % len(_SUFFIX)] for byte in os.urandom(5))
-    for container in bare:
-        mounts = container.get("volumeMounts") or []
-        mounts.append({"name": name, "readOnly": True, "mountPath": _TOKEN_PATH})
-        container["volumeMounts"] = mounts
-    reference = {"apiVersion": "v1", "fieldPath": "metadata.namespace"}
-    sources = [
-        {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
-        {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
-        {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": reference}]}},
-    ]
-    volumes = spec.get("volumes") or []
-    volumes.append({"name": name, "projected": {"sources": sources, "defaultMode": 420}})
-    spec["volumes"] = volumes
-
-
-def _tolerate_node_trouble(spec: Tree) -> None:
-    """Five minutes on a node that is not ready or not reachable, unless the pod says otherwise."""
-    tolerations = spec.get("tolerations") or []
-    for key in _NODE_TROUBLE:
-        if not any(
-            toleration.get("key") in (key, None, "") and toleration.get("effect") in ("NoExecute", None, "")
-            for toleration in tolerations
-        ):
-            tolerations.append({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300})
-    spec["tolerations"] = tolerations
-
-
-def _prioritise(spec: Tree) -> None:
-    """The default priority, or that of a system class; other classes are looked up by admission."""
-    name = spec.get("priorityClassName")
-    if not name:
-        spec["priority"] = spec.get("priority") or 0
-    elif name in _SYSTEM_PRIORITIES:
-        spec["priority"] = _SYSTEM_PRIORITIES[name]
-    else:
-        return
-    if spec.get("preemptionPolicy") is None:
-        spec["preemptionPolicy"] = "PreemptLowerPriority"
 
 
 _MUTABLE = (

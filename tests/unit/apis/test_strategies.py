@@ -7,6 +7,7 @@ import pytest
 
 from fastapi_core.apis.resources import builtin
 from fastapi_core.apis.strategies import kinds, pods
+from fastapi_core.request.context import User
 
 BUILTIN = {d.kind: d for d in builtin()}
 Tree = dict[str, Any]
@@ -80,6 +81,7 @@ def test_namespaces() -> None:
     final = {"metadata": {"name": "x"}, "spec": {"finalizers": []}, "status": {}}
     kinds.prepare_namespace_finalize(final, created)
     assert final["status"] == {"phase": "Active"}
+    assert final["metadata"]["labels"] == {"kubernetes.io/metadata.name": "x"}
     assert problems("Namespace", {"status": {"phase": "Terminating"}}, created) == [
         "status.Phase: Invalid value: \"Terminating\": may only be 'Active' if `deletionTimestamp` is empty"
     ]
@@ -115,7 +117,12 @@ def test_secret_types(secret: Tree, expected: list[str]) -> None:
 def test_docker_configs_are_json() -> None:
     bad = {"type": "kubernetes.io/dockerconfigjson", "data": {".dockerconfigjson": "e2JhZA=="}}
     found = problems("Secret", bad)
-    assert found[0].startswith('data[.dockerconfigjson]: Invalid value: "<secret contents redacted>": ')
+    start = 'data[.dockerconfigjson]: Invalid value: "<secret contents redacted>": '
+    assert found == [start + "invalid character 'b' looking for beginning of object key string"]
+    bad["data"] = {".dockerconfigjson": "W10="}
+    assert problems("Secret", bad) == [
+        start + "json: cannot unmarshal array into Go value of type map[string]interface {}"
+    ]
 
 
 def test_the_type_of_a_secret_stays() -> None:
@@ -146,6 +153,60 @@ def test_selectors_are_immutable() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("kind", "old", "new", "expected"),
+    [
+        (
+            "RoleBinding",
+            {"roleRef": {"apiGroup": "g", "kind": "Role", "name": "a"}},
+            {"roleRef": {"apiGroup": "g", "kind": "Role", "name": "b"}},
+            ['roleRef: Invalid value: {"APIGroup":"g","Kind":"Role","Name":"b"}: cannot change roleRef'],
+        ),
+        (
+            "StorageClass",
+            {"provisioner": "a", "parameters": {}},
+            {"provisioner": "b", "parameters": {"x": "y"}},
+            [
+                'parameters: Invalid value: {"x":"y"}: field is immutable',
+                'provisioner: Invalid value: "b": field is immutable',
+            ],
+        ),
+        ("PriorityClass", {"value": 1}, {"value": 2}, ["value: Forbidden: may not be changed in an update."]),
+        (
+            "Job",
+            {"spec": {"completions": 1}},
+            {"spec": {"completions": 3}},
+            ["spec.completions: Invalid value: 3: field is immutable"],
+        ),
+        (
+            "Job",
+            {"spec": {"completions": 1, "parallelism": 1, "completionMode": "Indexed"}},
+            {"spec": {"completions": 3, "parallelism": 3, "completionMode": "Indexed"}},
+            [],
+        ),
+        ("StatefulSet", {"spec": {"replicas": 1}}, {"spec": {"replicas": 2}}, []),
+        (
+            "PersistentVolumeClaim",
+            {"spec": {}},
+            {"spec": {"volumeName": "v", "resources": {"requests": {"a": "1"}}}},
+            [],
+        ),
+    ],
+)
+def test_frozen_members(kind: str, old: Tree, new: Tree, expected: list[str]) -> None:
+    assert problems(kind, {"metadata": {"name": "x"}, **new}, {"metadata": {"name": "x"}, **old}) == expected
+
+
+def test_frozen_specs_name_what_may_change() -> None:
+    old = {"metadata": {"name": "x"}, "spec": {"serviceName": "a"}}
+    assert problems("StatefulSet", {"spec": {"serviceName": "b"}}, old)[0].endswith(
+        "'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+    )
+    assert problems("PersistentVolumeClaim", {"spec": {"accessModes": ["x"]}}, old)[0].startswith(
+        "spec: Forbidden: spec is immutable after creation except resources.requests"
+    )
+
+
 def pod(*resources: Tree, **spec: Any) -> Tree:
     containers = [{"name": f"c{i}", "resources": r} for i, r in enumerate(resources or ({},))]
     return {"metadata": {"name": "x"}, "spec": {"containers": containers, **spec}}
@@ -168,22 +229,6 @@ def pod(*resources: Tree, **spec: Any) -> Tree:
 )
 def test_quality_of_service(tree: Tree, expected: str) -> None:
     assert pods.qos_class(tree["spec"]) == expected
-
-
-def test_what_admission_adds_to_pods() -> None:
-    found = prepared("Pod", pod(automountServiceAccountToken=False))["spec"]
-    assert found["serviceAccountName"] == found["serviceAccount"] == "default"
-    assert [t["key"] for t in found["tolerations"]] == [
-        "node.kubernetes.io/not-ready",
-        "node.kubernetes.io/unreachable",
-    ]
-    assert (found["priority"], found["preemptionPolicy"]) == (0, "PreemptLowerPriority")
-    assert "volumes" not in found
-    mounted = prepared("Pod", pod())["spec"]
-    assert mounted["volumes"][0]["name"] == mounted["containers"][0]["volumeMounts"][0]["name"]
-    own = prepared("Pod", pod(tolerations=[{"operator": "Exists"}], priorityClassName="system-node-critical"))["spec"]
-    assert own["tolerations"] == [{"operator": "Exists"}]
-    assert own["priority"] == 2000001000
 
 
 def test_gated_pods_say_so() -> None:
@@ -252,7 +297,7 @@ def test_nodes_bring_their_status() -> None:
 def test_certificate_requests_name_who_asked() -> None:
     request = prepared("CertificateSigningRequest", {"spec": {"username": "spoof", "usages": ["x"]}})
     assert request["spec"] == {"usages": ["x"]}
-    kinds.fill_requester(request, "u", "", ["g"], {})
+    kinds.fill_requester(request, User("u", groups=("g",)))
     assert request["spec"] == {"usages": ["x"], "username": "u", "groups": ["g"]}
     changed = {"metadata": {"name": "x"}, "spec": {"usages": ["y"]}}
     assert prepared("CertificateSigningRequest", changed, request)["spec"] == request["spec"]

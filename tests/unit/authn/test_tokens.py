@@ -3,12 +3,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from fastapi_core.authn.tokens import EXTRA_SPACE, StaticTokens, bearer_token, load_token_file
 from fastapi_core.errors import APIError
 from fastapi_core.request.context import RequestContext, User
-from fixtures.exchange import FakeRequest
-from hypothesis import given
-from hypothesis import strategies as st
+from tests.fixtures.exchange import FakeRequest
 
 
 def context(*authorization: str) -> RequestContext:
@@ -19,7 +20,9 @@ def context(*authorization: str) -> RequestContext:
 TOKENS = StaticTokens({"tok": User("alice", "2", ("devs",))})
 
 
-@pytest.mark.parametrize("value", ["Bearer tok", "bearer tok", "BEARER tok", "Bearer tok trailing", "  Bearer tok", "Bearer tok "])
+@pytest.mark.parametrize(
+    "value", ["Bearer tok", "bearer tok", "BEARER tok", "Bearer tok trailing", "  Bearer tok", "Bearer tok "]
+)
 def test_forms_that_are_accepted(value: str) -> None:
     ctx = context(value)
     assert TOKENS.authenticate(ctx) == User("alice", "2", ("devs", "system:authenticated"))
@@ -72,7 +75,8 @@ def test_any_header_bytes_are_read_without_failure(value: bytes) -> None:
 
 def test_token_file() -> None:
     users = load_token_file(
-        'admintoken,admin,1,"system:masters"\nusertoken,alice,2,"devs,ops"\n# a comment,x,y\n\nplain,bob,3\nusertoken,carol,4,\n'
+        'admintoken,admin,1,"system:masters"\nusertoken,alice,2,"devs,ops"\n'
+        "# a comment,x,y\n\nplain,bob,3\nusertoken,carol,4,\n"
     )
     assert users == {
         "admintoken": User("admin", "1", ("system:masters",)),

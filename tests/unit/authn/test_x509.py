@@ -9,12 +9,13 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from fastapi_core.authn.x509 import CREDENTIAL_ID, CertificateError, ClientCertificates, subject, user_of
 from fastapi_core.errors import APIError
 from fastapi_core.request.context import RequestContext
-from fixtures.exchange import FakeConnection, FakeRequest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from tests.fixtures.exchange import FakeConnection, FakeRequest
 
 KEY = ec.generate_private_key(ec.SECP256R1())
 UID = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")
@@ -22,7 +23,9 @@ UID = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")
 
 def certificate(*attributes: tuple[x509.ObjectIdentifier, str]) -> bytes:
     now = datetime.now(UTC)
-    issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "the issuer"), x509.NameAttribute(NameOID.ORGANIZATION_NAME, "evil")])
+    issuer = x509.Name(
+        [x509.NameAttribute(NameOID.COMMON_NAME, "the issuer"), x509.NameAttribute(NameOID.ORGANIZATION_NAME, "evil")]
+    )
     return (
         x509.CertificateBuilder()
         .subject_name(x509.Name([x509.NameAttribute(oid, value) for oid, value in attributes]))
@@ -38,7 +41,10 @@ def certificate(*attributes: tuple[x509.ObjectIdentifier, str]) -> bytes:
 
 def test_common_name_is_the_user_and_organizations_are_the_groups() -> None:
     der = certificate(
-        (NameOID.ORGANIZATION_NAME, "system:masters"), (NameOID.COMMON_NAME, "admin"), (NameOID.ORGANIZATION_NAME, "devs"), (UID, "u-1")
+        (NameOID.ORGANIZATION_NAME, "system:masters"),
+        (NameOID.COMMON_NAME, "admin"),
+        (NameOID.ORGANIZATION_NAME, "devs"),
+        (UID, "u-1"),
     )
     user = user_of(der)
     assert user is not None
@@ -70,7 +76,10 @@ def test_no_certificate_and_a_broken_one() -> None:
 
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=30)
-ATTRIBUTES = st.lists(st.tuples(st.sampled_from([NameOID.COMMON_NAME, NameOID.ORGANIZATION_NAME, NameOID.LOCALITY_NAME]), TEXT), max_size=5)
+ATTRIBUTES = st.lists(
+    st.tuples(st.sampled_from([NameOID.COMMON_NAME, NameOID.ORGANIZATION_NAME, NameOID.LOCALITY_NAME]), TEXT),
+    max_size=5,
+)
 
 
 @given(ATTRIBUTES)

@@ -3,10 +3,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from fastapi_core._ext.reqinfo import parse
 from fastapi_core.authz.base import attributes_of, denied
 from fastapi_core.request.context import RequestContext, User
-from fixtures.exchange import FakeRequest
+from tests.fixtures.exchange import FakeRequest
 
 
 def refusal(method: str, target: str) -> Any:
@@ -17,30 +18,42 @@ def refusal(method: str, target: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("method", "target", "message", "details"),
+    ("method", "target", "text", "details"),
     [
         (
-            "GET", "/api/v1/namespaces/ns/pods/x", 'pods "x" is forbidden: User "alice" cannot get resource "pods" in API group "" in the namespace "ns"',
+            "GET",
+            "/api/v1/namespaces/ns/pods/x",
+            'pods "x" @ get resource "pods" in API group "" in the namespace "ns"',
             {"name": "x", "kind": "pods"},
         ),
         (
-            "GET", "/apis/apps/v1/deployments", 'deployments.apps is forbidden: User "alice" cannot list resource "deployments" in API group "apps" at the cluster scope',
+            "GET",
+            "/apis/apps/v1/deployments",
+            'deployments.apps @ list resource "deployments" in API group "apps" at the cluster scope',
             {"group": "apps", "kind": "deployments"},
         ),
         (
-            "POST", "/api/v1/namespaces/ns/pods/x/exec", 'pods "x" is forbidden: User "alice" cannot create resource "pods/exec" in API group "" in the namespace "ns"',
+            "POST",
+            "/api/v1/namespaces/ns/pods/x/exec",
+            'pods "x" @ create resource "pods/exec" in API group "" in the namespace "ns"',
             {"name": "x", "kind": "pods"},
         ),
         ("POST", "/nosuch", 'forbidden: User "alice" cannot post path "/nosuch"', {}),
         (
-            "GET", "/api/v1/namespaces/ns/pods?fieldSelector=metadata.name%3Dx", 'pods "x" is forbidden: User "alice" cannot list resource "pods" in API group "" in the namespace "ns"',
+            "GET",
+            "/api/v1/namespaces/ns/pods?fieldSelector=metadata.name%3Dx",
+            'pods "x" @ list resource "pods" in API group "" in the namespace "ns"',
             {"name": "x", "kind": "pods"},
         ),
     ],
-)  # fmt: skip
-def test_texts_are_the_reference_s(method: str, target: str, message: str, details: dict[str, str]) -> None:
+)
+def test_texts_are_the_reference_s(method: str, target: str, text: str, details: dict[str, str]) -> None:
     error = refusal(method, target)
-    assert (error.code, error.message, error.details) == (403, message, details)
+    assert (error.code, error.message, error.details) == (
+        403,
+        text.replace("@", 'is forbidden: User "alice" cannot'),
+        details,
+    )
 
 
 def test_a_reason_follows_the_text() -> None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime
+import functools
+import gc
 import ipaddress
 import ssl
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import uvloop
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -17,6 +22,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from fastapi_core._ext import http1
 from fastapi_core.http.exchange import Handler, Response, Stream
+from fastapi_core.http.server import HTTPServer
 
 
 class MockTransport:
@@ -215,3 +221,59 @@ def client_context(ca: str, pair: tuple[str, str] | None = None) -> ssl.SSLConte
     if pair is not None:
         context.load_cert_chain(*pair)
     return context
+
+
+def on_uvloop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Run a coroutine test on uvloop, the loop the server is made for."""
+
+    @functools.wraps(test)
+    def run(**fixtures: Any) -> None:
+        uvloop.run(test(**fixtures))
+        gc.collect()
+        assert set(http1.live().values()) == {0}
+
+    return run
+
+
+@contextlib.asynccontextmanager
+async def serving(handler: Handler, **options: Any) -> AsyncIterator[HTTPServer]:
+    """A server on a free port, closed at the end whatever happens."""
+    server = HTTPServer()
+    await server.start(handler, **options)
+    try:
+        yield server
+    finally:
+        await server.close()
+
+
+async def exchange(port: int, data: bytes, context: ssl.SSLContext | None = None) -> bytes:
+    """Send bytes, return everything until the server ends the connection."""
+    reader, writer = await open_connection(port, context)
+    writer.write(data)
+    try:
+        return await asyncio.wait_for(reader.read(-1), 20)
+    finally:
+        writer.close()
+
+
+async def open_connection(
+    port: int, context: ssl.SSLContext | None = None
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    name = "localhost" if context else None
+    return await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname=name)
+
+
+async def read_answer(reader: asyncio.StreamReader) -> Parsed:
+    """One answer with a Content-Length."""
+    head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 20)
+    lines = head.decode("latin-1").split("\r\n")
+    length = next((int(line.split(":")[1]) for line in lines if line.lower().startswith("content-length:")), 0)
+    return answers(head + await asyncio.wait_for(reader.readexactly(length), 20))[0]
+
+
+async def until(condition: Callable[[], bool], seconds: float = 10) -> None:
+    """Wait for a condition another task brings about; fail when it does not come."""
+    end = asyncio.get_running_loop().time() + seconds
+    while not condition():
+        assert asyncio.get_running_loop().time() < end, "the awaited condition did not come"
+        await asyncio.sleep(0.005)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 
 import pytest
 
@@ -12,17 +11,10 @@ from fastapi_core.http.exchange import Answer, Response, Stream
 from tests.unit.http.http_support import answers, connect
 
 GET = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
-LIMITS = {"header_timeout": 10.0, "body_timeout": 20.0, "idle_timeout": 30.0, "write_timeout": 40.0, "linger": 1.0}
-
-
-@pytest.fixture(autouse=True)
-def nothing_leaks() -> Iterator[None]:
-    yield
-    assert set(http1.live().values()) == {0}
 
 
 def limits() -> http1.Limits:
-    return http1.Limits(**LIMITS)
+    return http1.Limits(header_timeout=10, body_timeout=20, idle_timeout=30, write_timeout=40, linger=1)
 
 
 def ok(request: http1.Request) -> Answer:

@@ -5,23 +5,17 @@ from __future__ import annotations
 import asyncio
 import gzip
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from email.utils import parsedate_to_datetime
 
 import pytest
 
 from fastapi_core._ext import http1
-from fastapi_core.http.exchange import Answer, Response, StreamWriter
+from fastapi_core.http.exchange import Answer, Response, Stream, StreamWriter
 from tests.unit.http.http_support import answers, connect
 
 TEXT = (b"Content-Type", b"text/plain")
 GET = b"GET /x?y=1 HTTP/1.1\r\nHost: h\r\n\r\n"
-
-
-@pytest.fixture(autouse=True)
-def nothing_leaks() -> Iterator[None]:
-    yield
-    assert set(http1.live().values()) == {0}
 
 
 @pytest.fixture
@@ -93,7 +87,8 @@ async def test_the_servers_own_fields_are_not_taken_from_the_handler() -> None:
     client = connect(lambda request: Response(200, own, b"body"))
     client.send(GET)
     assert client.take() == (
-        b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nDate: then\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbody"
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nDate: then\r\n"
+        b"Content-Length: 4\r\nConnection: close\r\n\r\nbody"
     )
     assert client.transport.closed
     client.lose()
@@ -146,6 +141,21 @@ async def test_a_burst_lets_others_have_their_turn() -> None:
     assert first < 50
     await turn()
     assert first + len(answers(client.take())) == 50
+    client.lose()
+
+
+async def test_a_flood_of_quick_requests_is_not_read_faster_than_answered() -> None:
+    client = connect(echo)
+    count = 0
+    while client.transport.reading:
+        client.send(GET * 100)
+        count += 100
+        assert count < 10_000
+    assert client.protocol.eof_received() is True
+    for _ in range(count):
+        await asyncio.sleep(0)
+    assert client.transport.closed
+    assert len(answers(client.take())) == count
     client.lose()
 
 
@@ -353,6 +363,27 @@ async def test_a_body_over_the_limit_is_answered_before_it_has_come(chunked: boo
     client.lose()
 
 
+async def test_the_hook_for_large_bodies_may_wait_and_reading_goes_on_afterwards() -> None:
+    gate = asyncio.Event()
+
+    async def too_large(request: http1.Request) -> Answer:
+        await gate.wait()
+        return Response(413, [], b"no")
+
+    client = connect(echo, limits=http1.Limits(body=10), too_large=too_large)
+    client.send(b"POST /p HTTP/1.1\r\nHost: h\r\nContent-Length: 200000\r\n\r\n")
+    client.send(b"x" * 150_000)
+    assert not client.transport.reading
+    await turn()
+    gate.set()
+    await turn()
+    assert answers(client.take())[0].body == b"no"
+    assert client.transport.reading
+    client.send(b"x" * 50_000)
+    assert client.transport.closed
+    client.lose()
+
+
 async def test_the_body_of_a_refused_request_is_dropped_and_counted() -> None:
     client = connect(echo, limits=http1.Limits(body=10))
     client.send(b"POST /p HTTP/1.1\r\nHost: h\r\nContent-Length: 11\r\n\r\n12345")
@@ -397,7 +428,8 @@ async def test_upgrade_offers_are_flagged_and_can_be_declined() -> None:
         (b"\x16\x03\x01\x02\x00", 400, "400 Bad Request"),
         (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400, "400 Bad Request"),
         (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n", 400, "400 Bad Request"),
-        (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400, "400 Bad Request"),
+        (b"PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n"
+         b"Content-Length: 1\r\n\r\n", 400, "400 Bad Request"),
         (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0x1\r\n", 400, "400 Bad Request"),
         (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", 501,
          "501 Not Implemented: unsupported transfer encoding"),
@@ -470,8 +502,6 @@ async def test_writer_is_closed_for_a_head_request() -> None:
     def start(writer: StreamWriter) -> None:
         writer.write(b"never")
         writer.on_close(lambda: closed.append(writer.closed))
-
-    from fastapi_core.http.exchange import Stream
 
     client = connect(lambda request: Stream(200, [], start))
     client.send(b"HEAD / HTTP/1.1\r\nHost: h\r\n\r\n")

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
 
 import pytest
 
 from fastapi_core._ext import http1
-from fastapi_core.http.exchange import Answer, Response, Stream, StreamWriter
+from fastapi_core.http.exchange import Answer, Stream, StreamWriter
 from tests.unit.http.http_support import Client, answers, connect
 
 GET = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
-
-
-@pytest.fixture(autouse=True)
-def nothing_leaks() -> Iterator[None]:
-    yield
-    assert set(http1.live().values()) == {0}
 
 
 class Producer:
@@ -244,9 +237,12 @@ async def test_a_failing_callback_does_not_stop_the_others(caplog: pytest.LogCap
     producer = Producer()
     client = open_stream(producer)
     calls = []
-    producer.writers[0].on_close(lambda: 1 / 0)
+
+    def fail() -> None:
+        raise RuntimeError
+
+    producer.writers[0].on_close(fail)
     producer.writers[0].on_close(lambda: calls.append(1))
     with caplog.at_level(logging.CRITICAL, "fastapi_core.http"):
         client.lose()
     assert calls == [1]
-    assert isinstance(Response(200, []), Response)

@@ -32,7 +32,10 @@ def test_times(text: str, printed: str | None) -> None:
         ("2021-02-30T00:00:00Z", 'parsing time "2021-02-30T00:00:00Z": day out of range'),
         ("2021-13-01T00:00:00Z", 'parsing time "2021-13-01T00:00:00Z": month out of range'),
         ("2021-02-03T04:05:06Zx", 'parsing time "2021-02-03T04:05:06Zx": extra text: "x"'),
-        ("2021-02-03T04:05:06", 'parsing time "2021-02-03T04:05:06" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "Z07:00"'),
+        (
+            "2021-02-03T04:05:06",
+            'parsing time "2021-02-03T04:05:06" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "Z07:00"',
+        ),
     ],
 )
 def test_broken_times(text: str, message: str) -> None:
@@ -76,10 +79,19 @@ def test_now_is_canonical() -> None:
 @pytest.mark.parametrize(
     ("text", "printed"),
     [
-        ("0", "0s"), ("1h30m", "1h30m0s"), ("90m1.5s", "1h30m1.5s"), ("-1.5s", "-1.5s"), ("1ms", "1ms"), ("1500us", "1.5ms"),
-        ("100ns", "100ns"), ("+5s", "5s"), ("1.5h", "1h30m0s"), ("60s", "1m0s"), ("1us", "1µs"),
+        ("0", "0s"),
+        ("1h30m", "1h30m0s"),
+        ("90m1.5s", "1h30m1.5s"),
+        ("-1.5s", "-1.5s"),
+        ("1ms", "1ms"),
+        ("1500us", "1.5ms"),
+        ("100ns", "100ns"),
+        ("+5s", "5s"),
+        ("1.5h", "1h30m0s"),
+        ("60s", "1m0s"),
+        ("1us", "1µs"),
     ],
-)  # fmt: skip
+)
 def test_durations(text: str, printed: str) -> None:
     assert time.canonical_duration(text) == printed
 
@@ -98,11 +110,25 @@ def test_any_duration_survives(nanos: int) -> None:
 @pytest.mark.parametrize(
     ("seconds", "shown"),
     [
-        (-2, "<invalid>"), (-1, "0s"), (0, "0s"), (119, "119s"), (120, "2m"), (125, "2m5s"), (599, "9m59s"), (600, "10m"),
-        (3 * 3600 - 1, "179m"), (3 * 3600, "3h"), (5 * 3600 + 180, "5h3m"), (8 * 3600 + 60, "8h"), (48 * 3600, "2d"),
-        (50 * 3600, "2d2h"), (9 * 86400, "9d"), (365 * 86400 * 3 + 5 * 86400, "3y5d"), (365 * 86400 * 9, "9y"),
+        (-2, "<invalid>"),
+        (-1, "0s"),
+        (0, "0s"),
+        (119, "119s"),
+        (120, "2m"),
+        (125, "2m5s"),
+        (599, "9m59s"),
+        (600, "10m"),
+        (3 * 3600 - 1, "179m"),
+        (3 * 3600, "3h"),
+        (5 * 3600 + 180, "5h3m"),
+        (8 * 3600 + 60, "8h"),
+        (48 * 3600, "2d"),
+        (50 * 3600, "2d2h"),
+        (9 * 86400, "9d"),
+        (365 * 86400 * 3 + 5 * 86400, "3y5d"),
+        (365 * 86400 * 9, "9y"),
         (365 * 86400 * 2, "2y"),
     ],
-)  # fmt: skip
+)
 def test_ages(seconds: float, shown: str) -> None:
     assert time.human_duration(seconds) == shown

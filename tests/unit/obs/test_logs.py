@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+
 from fastapi_core.obs import logs
 
 
@@ -24,7 +25,8 @@ def test_text_lines(sink: logs.Sink) -> None:
     sink.configure(stream=out)
     logs.get("x").info('Say "hi"', count=3, name="a b", ok=True)
     assert re.fullmatch(
-        r'I\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ test_logs\.py:\d+\] "Say \\"hi\\"" count=3 name="a b" ok=true\n', out.getvalue()
+        r'I\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ test_logs\.py:\d+\] "Say \\"hi\\"" count=3 name="a b" ok=true\n',
+        out.getvalue(),
     )
 
 

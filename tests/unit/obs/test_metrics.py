@@ -5,11 +5,12 @@ import math
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from fastapi_core.obs import process
 from fastapi_core.obs.catalog import Metrics
 from fastapi_core.obs.metrics import Gauge, Histogram, Registry, number
-from hypothesis import given
-from hypothesis import strategies as st
 
 FACTS = Path(__file__).parents[3].parent / "shared/facts/metrics.json"
 
@@ -18,7 +19,7 @@ def test_exposition_of_each_kind() -> None:
     registry = Registry()
     registry.counter("b_total", "Things.", ("verb", "code"), stability="STABLE").labels("GET", "200").inc(3)
     registry.gauge("a_size", 'Say "x"\nand \\.', stability="").labels().set(1.5)
-    registry.histogram("c_seconds", "Time.", ("verb",), buckets=(0.1, 1)).labels("a\"b\\c\n").observe(0.5)
+    registry.histogram("c_seconds", "Time.", ("verb",), buckets=(0.1, 1)).labels('a"b\\c\n').observe(0.5)
     assert registry.expose().decode() == (
         '# HELP a_size Say "x"\\nand \\\\.\n# TYPE a_size gauge\na_size 1.5\n'
         '# HELP b_total [STABLE] Things.\n# TYPE b_total counter\nb_total{code="200",verb="GET"} 3\n'
@@ -77,7 +78,8 @@ def test_wrong_number_of_labels_and_double_declaration() -> None:
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (0.0, "0"), (1.0, "1"), (-3.0, "-3"), (0.005, "0.005"), (999999.0, "999999"), (1e6, "1e+06"), (1234567.0, "1.234567e+06"),
+        (0.0, "0"), (1.0, "1"), (-3.0, "-3"), (0.005, "0.005"), (999999.0, "999999"), (1e6, "1e+06"),
+        (1234567.0, "1.234567e+06"),
         (305123328.0, "3.05123328e+08"), (1e21, "1e+21"), (1e-5, "1e-05"), (0.0001, "0.0001"), (1.25, "1.25"),
         (123456.789, "123456.789"), (math.inf, "+Inf"), (-math.inf, "-Inf"), (math.nan, "NaN"), (10.5, "10.5"),
     ],

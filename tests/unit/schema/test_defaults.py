@@ -26,13 +26,23 @@ from fastapi_core.schema import defaults, tables
         (
             "core/v1.PersistentVolume",
             {"spec": {"rbd": {"monitors": [], "image": "i"}}},
-            {"spec": {"rbd": {"monitors": [], "image": "i", "pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"}}},
+            {
+                "spec": {
+                    "rbd": {
+                        "monitors": [],
+                        "image": "i",
+                        "pool": "rbd",
+                        "user": "admin",
+                        "keyring": "/etc/ceph/keyring",
+                    }
+                }
+            },
         ),
         ("core/v1.ConfigMap", {"data": {}}, {"data": {}}),
         ("core/v1.Pod", {}, {}),
         ("core/v1.Pod", {"spec": None}, {"spec": None}),
     ],
-)  # fmt: skip
+)
 def test_defaults(ref: str, tree: dict[str, Any], expected: dict[str, Any]) -> None:
     tree = copy.deepcopy(tree)
     defaults.apply(tables.type_of(ref), tree)

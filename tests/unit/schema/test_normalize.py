@@ -49,16 +49,27 @@ POD = tables.type_of("core/v1.Pod")
 
 
 def test_members_come_in_the_order_of_the_type() -> None:
-    tree = {"status": {}, "spec": {"containers": [{"image": "i", "name": "n"}], "volumes": [{"emptyDir": {}, "name": "v"}]},
-            "metadata": {"labels": {"b": "1", "a": "2"}, "name": "x"}, "apiVersion": "v1", "kind": "Pod"}
+    tree = {
+        "status": {},
+        "spec": {"containers": [{"image": "i", "name": "n"}], "volumes": [{"emptyDir": {}, "name": "v"}]},
+        "metadata": {"labels": {"b": "1", "a": "2"}, "name": "x"},
+        "apiVersion": "v1",
+        "kind": "Pod",
+    }
     before = copy.deepcopy(tree)
     out = normalize(POD, tree).tree
-    assert json.dumps(out) == json.dumps({
-        "kind": "Pod", "apiVersion": "v1",
-        "metadata": {"name": "x", "labels": {"a": "2", "b": "1"}},
-        "spec": {"volumes": [{"name": "v", "emptyDir": {}}], "containers": [{"name": "n", "image": "i", "resources": {}}]},
-        "status": {},
-    })
+    assert json.dumps(out) == json.dumps(
+        {
+            "kind": "Pod",
+            "apiVersion": "v1",
+            "metadata": {"name": "x", "labels": {"a": "2", "b": "1"}},
+            "spec": {
+                "volumes": [{"name": "v", "emptyDir": {}}],
+                "containers": [{"name": "n", "image": "i", "resources": {}}],
+            },
+            "status": {},
+        }
+    )
     assert tree == before
 
 
@@ -66,9 +77,7 @@ def test_unknown_members_are_located_and_dropped() -> None:
     tree = {"spec": {"containers": [{"ports": [{"containerPort": 80, "nope": 1}], "zz": {}}], "colour": 1}, "x": 1}
     result = normalize(POD, tree)
     assert result.unknown == ["spec.containers[0].ports[0].nope", "spec.containers[0].zz", "spec.colour", "x"]
-    assert result.tree["spec"] == {
-        "containers": [{"name": "", "ports": [{"containerPort": 80}], "resources": {}}]
-    }
+    assert result.tree["spec"] == {"containers": [{"name": "", "ports": [{"containerPort": 80}], "resources": {}}]}
 
 
 def test_no_more_than_a_hundred_complaints() -> None:
@@ -80,6 +89,7 @@ def test_no_more_than_a_hundred_complaints() -> None:
     [
         ("core/v1.ConfigMap", {"data": {"k": None}}, {"metadata": {}, "data": {"k": ""}}),
         ("core/v1.ConfigMap", {"data": None, "metadata": None}, {"metadata": {}}),
+        ("core/v1.ConfigMap", None, {"metadata": {}}),
         ("core/v1.ConfigMap", {"immutable": False}, {"metadata": {}, "immutable": False}),
         ("core/v1.Secret", {"data": {"a": "YQ==", "b": None}}, {"metadata": {}, "data": {"a": "YQ==", "b": None}}),
         ("core/v1.Secret", {"data": {"a": "YW\nJj"}}, {"metadata": {}, "data": {"a": "YWJj"}}),
@@ -101,24 +111,51 @@ def test_no_more_than_a_hundred_complaints() -> None:
             {"kind": "x", "name": "y"},
             {"apiGroup": None, "kind": "x", "name": "y"},
         ),
-        ("core/v1.PodCondition", {"type": "t"}, {"type": "t", "status": "", "lastProbeTime": None, "lastTransitionTime": None}),
-        ("core/v1.ResourceQuotaSpec", {"hard": {"m": "1024Mi", "c": 0.5, "n": "5n", "z": None}}, {
-            "hard": {"c": "500m", "m": "1Gi", "n": "1m", "z": "0"}}),
+        (
+            "core/v1.PodCondition",
+            {"type": "t"},
+            {"type": "t", "status": "", "lastProbeTime": None, "lastTransitionTime": None},
+        ),
+        (
+            "core/v1.ResourceQuotaSpec",
+            {"hard": {"m": "1024Mi", "c": 0.5, "n": "5n", "z": None}},
+            {"hard": {"c": "500m", "m": "1Gi", "n": "1m", "z": "0"}},
+        ),
         ("core/v1.ResourceFieldSelector", {"resource": "cpu"}, {"resource": "cpu", "divisor": "0"}),
         ("core/v1.TCPSocketAction", {}, {"port": 0}),
         ("core/v1.TCPSocketAction", {"port": "http"}, {"port": "http"}),
-        ("apps/v1.ControllerRevision", {"data": {"b": 1.0, "a": None}}, {
-            "metadata": {}, "data": {"b": 1.0, "a": None}, "revision": 0}),
+        (
+            "apps/v1.ControllerRevision",
+            {"data": {"b": 1.0, "a": None}},
+            {"metadata": {}, "data": {"b": 1.0, "a": None}, "revision": 0},
+        ),
         ("apps/v1.ControllerRevision", {}, {"metadata": {}, "data": None, "revision": 0}),
-        ("apiextensions.k8s.io/v1.JSONSchemaProps", {
-            "items": {"type": "object", "maximum": 2.0}, "additionalProperties": False, "enum": [None, 1], "minLength": 0,
-            "properties": {"b": None, "a": {"default": None}}},
-         {"maximum": None, "minLength": 0, "enum": [None, 1], "items": {"type": "object", "maximum": 2},
-          "properties": {"a": {}, "b": {}}, "additionalProperties": False}),
-        ("authorization.k8s.io/v1.SubjectAccessReviewSpec", {"extra": {"a": ["x"], "b": None}}, {"extra": {"a": ["x"], "b": None}}),
+        (
+            "apiextensions.k8s.io/v1.JSONSchemaProps",
+            {
+                "items": {"type": "object", "maximum": 2.0},
+                "additionalProperties": False,
+                "enum": [None, 1],
+                "minLength": 0,
+                "properties": {"b": None, "a": {"default": None}},
+            },
+            {
+                "maximum": None,
+                "minLength": 0,
+                "enum": [None, 1],
+                "items": {"type": "object", "maximum": 2},
+                "properties": {"a": {}, "b": {}},
+                "additionalProperties": False,
+            },
+        ),
+        (
+            "authorization.k8s.io/v1.SubjectAccessReviewSpec",
+            {"extra": {"a": ["x"], "b": None}},
+            {"extra": {"a": ["x"], "b": None}},
+        ),
     ],
-)  # fmt: skip
-def test_rules(ref: str, tree: dict[str, Any], expected: dict[str, Any]) -> None:
+)
+def test_rules(ref: str, tree: Any, expected: dict[str, Any]) -> None:
     result = normalize(tables.type_of(ref), tree)
     expected = {key: value for key, value in expected.items() if (key, value) != ("maximum", None)}
     assert result.tree == expected
@@ -130,33 +167,57 @@ def test_rules(ref: str, tree: dict[str, Any], expected: dict[str, Any]) -> None
     ("tree", "text"),
     [
         (pod(hostPID="x"), "json: cannot unmarshal string into Go struct field PodSpec.spec.hostPID of type bool"),
-        (pod(containers=[{"name": 1}]),
-         "json: cannot unmarshal number into Go struct field Container.spec.containers.name of type string"),
-        (pod(containers={}), "json: cannot unmarshal object into Go struct field PodSpec.spec.containers of type []v1.Container"),
-        (pod(containers=[{"imagePullPolicy": []}]),
-         "json: cannot unmarshal array into Go struct field Container.spec.containers.imagePullPolicy of type v1.PullPolicy"),
-        (pod(nodeSelector=[]), "json: cannot unmarshal array into Go struct field PodSpec.spec.nodeSelector of type map[string]string"),
-        (pod(terminationGracePeriodSeconds=1.5),
-         "json: cannot unmarshal number 1.5 into Go struct field PodSpec.spec.terminationGracePeriodSeconds of type int64"),
-        (pod(priority=2**31), "json: cannot unmarshal number 2147483648 into Go struct field PodSpec.spec.priority of type int32"),
+        (
+            pod(containers=[{"name": 1}]),
+            "json: cannot unmarshal number into Go struct field Container.spec.containers.name of type string",
+        ),
+        (
+            pod(containers={}),
+            "json: cannot unmarshal object into Go struct field PodSpec.spec.containers of type []v1.Container",
+        ),
+        (
+            pod(containers=[{"imagePullPolicy": []}]),
+            "json: cannot unmarshal array into "
+            "Go struct field Container.spec.containers.imagePullPolicy of type v1.PullPolicy",
+        ),
+        (
+            pod(nodeSelector=[]),
+            "json: cannot unmarshal array into Go struct field PodSpec.spec.nodeSelector of type map[string]string",
+        ),
+        (
+            pod(terminationGracePeriodSeconds=1.5),
+            "json: cannot unmarshal number 1.5 into "
+            "Go struct field PodSpec.spec.terminationGracePeriodSeconds of type int64",
+        ),
+        (
+            pod(priority=2**31),
+            "json: cannot unmarshal number 2147483648 into Go struct field PodSpec.spec.priority of type int32",
+        ),
         (pod(priority=True), "json: cannot unmarshal bool into Go struct field PodSpec.spec.priority of type int32"),
-        ({"metadata": {"creationTimestamp": 1}},
-         "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.creationTimestamp of type string"),
-        ({"metadata": {"creationTimestamp": "2021"}},
-         'parsing time "2021" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "-"'),
-        (pod(overhead={"cpu": "x"}),
-         "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"),
+        (
+            {"metadata": {"creationTimestamp": 1}},
+            "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.creationTimestamp of type string",
+        ),
+        (
+            {"metadata": {"creationTimestamp": "2021"}},
+            'parsing time "2021" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "-"',
+        ),
+        (
+            pod(overhead={"cpu": "x"}),
+            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+        ),
         ([], "json: cannot unmarshal array into Go value of type v1.Pod"),
-        (None, "json: cannot unmarshal null into Go value of type v1.Pod"),
     ],
-)  # fmt: skip
+)
 def test_wrong_types(tree: Any, text: str) -> None:
     with pytest.raises(TypeMismatch) as caught:
         normalize(POD, tree)
     assert str(caught.value) == text
 
 
-@pytest.mark.parametrize(("data", "at"), [("!!!", 0), ("YWJ", 0), ("YWJj!", 4), ("YW=j", 2), ("YQ==YQ==", 4), ("Y===", 1)])
+@pytest.mark.parametrize(
+    ("data", "at"), [("!!!", 0), ("YWJ", 0), ("YWJj!", 4), ("YW=j", 2), ("YQ==YQ==", 4), ("Y===", 1)]
+)
 def test_broken_base64(data: str, at: int) -> None:
     with pytest.raises(TypeMismatch, match=f"illegal base64 data at input byte {at}$"):
         normalize(tables.type_of("core/v1.Secret"), {"data": {"a": data}})
@@ -177,7 +238,25 @@ def test_deep_schemas_do_not_exhaust_the_stack() -> None:
         normalize(type_, schema)
 
 
-JUNK: list[Any] = [None, True, 0, -1, 2**31, 2**63, -(2**63), 2**65, 0.5, 1.0, 1e30, "", "a", [], {}, [None], {"a": None}]
+JUNK: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    2**31,
+    2**63,
+    -(2**63),
+    2**65,
+    0.5,
+    1.0,
+    1e30,
+    "",
+    "a",
+    [],
+    {},
+    [None],
+    {"a": None},
+]
 TEXTS = ["", "a", "x/y", "é"]
 SCALARS: dict[str, list[Any]] = {
     "string": TEXTS,
@@ -188,14 +267,22 @@ SCALARS: dict[str, list[Any]] = {
     "bytes": ["", "YQ==", "YWJj", "YR==", "YW\nJj", "YWJjZA=="],
 }
 FORMS: dict[str, list[Any]] = {
-    "time": ["2021-02-03T04:05:06Z", "2020-02-29T23:59:59.25+01:00", "0001-01-01T00:00:00Z", "0999-01-01T00:00:00Z",
-             "2021-02-28T24:00:00Z", "2021-02-03T04:05:06Z", "2021-02-03T04:05:06Z", "2021-12-31T04:05:06Z"],
+    "time": [
+        "2021-02-03T04:05:06Z",
+        "2020-02-29T23:59:59.25+01:00",
+        "0001-01-01T00:00:00Z",
+        "0999-01-01T00:00:00Z",
+        "2021-02-28T24:00:00Z",
+        "2021-02-03T04:05:06Z",
+        "2021-02-03T04:05:06Z",
+        "2021-12-31T04:05:06Z",
+    ],
     "microtime": ["2021-02-03T04:05:06.000001Z", "0001-01-01T00:00:00.000000Z", "2021-02-03T04:05:06.5Z"],
     "duration": ["1h", "90m", "0", "-1.5s", "1"],
     "quantity": ["1", "0.5", "1024Mi", "1e3", "5n", " 1 ", 0.25, 3, "100m", "0"],
     "intOrString": [0, 80, 2**33, "", "http"],
     "list": [[], ["a", None], [""]],
-}  # fmt: skip
+}
 
 
 def value(random: Random, field: Field, depth: int) -> Any:
@@ -232,11 +319,27 @@ def tree_of(random: Random, type_: Type, depth: int) -> dict[str, Any]:
     return out
 
 
-ROOTS = ["core/v1.Pod", "core/v1.Service", "core/v1.Secret", "core/v1.Node", "apps/v1.Deployment", "batch/v1.CronJob",
-         "apiextensions.k8s.io/v1.CustomResourceDefinition", "apiextensions.k8s.io/v1.JSONSchemaProps", "coordination.k8s.io/v1.Lease",
-         "autoscaling/v2.HorizontalPodAutoscaler", "authorization.k8s.io/v1.SubjectAccessReview", "networking.k8s.io/v1.Ingress",
-         "core/v1.Event", "flowcontrol.apiserver.k8s.io/v1.FlowSchema", "rbac.authorization.k8s.io/v1.Role",
-         "apps/v1.ControllerRevision", "core/v1.ResourceQuota", "core/v1.EphemeralContainer", "core/v1.Volume"]  # fmt: skip
+ROOTS = [
+    "core/v1.Pod",
+    "core/v1.Service",
+    "core/v1.Secret",
+    "core/v1.Node",
+    "apps/v1.Deployment",
+    "batch/v1.CronJob",
+    "apiextensions.k8s.io/v1.CustomResourceDefinition",
+    "apiextensions.k8s.io/v1.JSONSchemaProps",
+    "coordination.k8s.io/v1.Lease",
+    "autoscaling/v2.HorizontalPodAutoscaler",
+    "authorization.k8s.io/v1.SubjectAccessReview",
+    "networking.k8s.io/v1.Ingress",
+    "core/v1.Event",
+    "flowcontrol.apiserver.k8s.io/v1.FlowSchema",
+    "rbac.authorization.k8s.io/v1.Role",
+    "apps/v1.ControllerRevision",
+    "core/v1.ResourceQuota",
+    "core/v1.EphemeralContainer",
+    "core/v1.Volume",
+]
 
 
 @settings(max_examples=200)
@@ -248,7 +351,7 @@ def test_compiled_equals_oracle(ref: str, seed: int) -> None:
         before = copy.deepcopy(tree)
         try:
             expected = oracle.normalize(type_, tree)
-        except oracle.Refused:
+        except oracle.RefusedError:
             with pytest.raises(TypeMismatch):
                 normalize(type_, tree)
             continue

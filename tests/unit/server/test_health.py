@@ -4,11 +4,12 @@ import asyncio
 from typing import Any
 
 import pytest
+
 from fastapi_core._ext.reqinfo import parse
 from fastapi_core.obs.catalog import Metrics
 from fastapi_core.request.context import RequestContext
 from fastapi_core.server.health import Check, Health, Progress
-from fixtures.exchange import FakeRequest, header
+from tests.fixtures.exchange import FakeRequest, header
 
 
 def ok() -> None:
@@ -72,7 +73,12 @@ async def test_failures_are_verbose_and_keep_their_reason() -> None:
 
 
 async def test_exclude_by_name_group_and_unknown_name() -> None:
-    health = make(Check("ping", ok), Check("etcd-0", broken, group="etcd"), Check("etcd-1", slow_broken, group="etcd"), Check("x", broken))
+    health = make(
+        Check("ping", ok),
+        Check("etcd-0", broken, group="etcd"),
+        Check("etcd-1", slow_broken, group="etcd"),
+        Check("x", broken),
+    )
     answer = await ask(health, "/healthz?exclude=etcd&exclude=x&exclude=nope&verbose")
     assert answer.status == 200
     assert answer.body == (
@@ -83,7 +89,9 @@ async def test_exclude_by_name_group_and_unknown_name() -> None:
 
 
 async def test_single_checks() -> None:
-    health = make(Check("ping", ok), Check("poststarthook/a/b", broken), Check("slow", slow_ok), Check("end", ok, ("readyz",)))
+    health = make(
+        Check("ping", ok), Check("poststarthook/a/b", broken), Check("slow", slow_ok), Check("end", ok, ("readyz",))
+    )
     assert (await ask(health, "/livez/ping")).body == b"ok"
     assert (await ask(health, "/livez/slow")).body == b"ok"
     failed = await ask(health, "/livez/poststarthook/a/b")
@@ -94,7 +102,12 @@ async def test_single_checks() -> None:
 
 
 def test_names_are_unique_per_endpoint_and_the_last_ones_come_last() -> None:
-    health = make(Check("shutdown", ok, ("readyz",), last=True), Check("ping", ok), Check("hook", ok, ("livez",)), Check("hook", ok, ("readyz",)))
+    health = make(
+        Check("shutdown", ok, ("readyz",), last=True),
+        Check("ping", ok),
+        Check("hook", ok, ("livez",)),
+        Check("hook", ok, ("readyz",)),
+    )
     assert [c.name for c in health.of("readyz")] == ["ping", "hook", "shutdown"]
     with pytest.raises(ValueError, match="ping is registered twice"):
         health.add(Check("ping", ok, ("livez",)))

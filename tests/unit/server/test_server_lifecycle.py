@@ -5,6 +5,7 @@ from collections.abc import Awaitable
 from typing import Any
 
 import pytest
+
 from fastapi_core._ext.router import Router
 from fastapi_core.authn.base import Union
 from fastapi_core.authn.tokens import StaticTokens
@@ -14,7 +15,7 @@ from fastapi_core.server.config import ServerConfig
 from fastapi_core.server.generic import GenericServer
 from fastapi_core.server.lifecycle import HookError
 from fastapi_core.server.routes import routes
-from fixtures.exchange import FakeRequest
+from tests.fixtures.exchange import FakeRequest
 
 
 class Recorder:

@@ -1,0 +1,176 @@
+"""Service addresses and node ports: what is given, kept and refused."""
+
+from typing import Any
+
+import pytest
+
+from fastapi_core._ext.objects import CachedObject
+from fastapi_core.apis.allocation import ServiceAllocator
+from fastapi_core.apis.defaults import apply_defaults
+from fastapi_core.apis.resources import builtin
+from fastapi_core.codec.json import encode
+from fastapi_core.errors import APIError
+from fastapi_core.schema.normalize import normalize
+
+SERVICE = next(d for d in builtin() if d.kind == "Service")
+Tree = dict[str, Any]
+
+
+class Cluster:
+    """Services as a store would hold them."""
+
+    def __init__(self, network: str = "10.0.0.0/24", first: int = 30000, last: int = 30009) -> None:
+        self.committed: dict[str, CachedObject] = {}
+        self.allocator = ServiceAllocator(network, first, last, self.committed.values)
+        self.definition = self.allocator.bind(SERVICE)
+
+    def write(self, name: str, spec: Tree, old: Tree | None = None, *, commit: bool = True) -> Tree:
+        tree = normalize(SERVICE.type, {"metadata": {"name": name, "namespace": "n"}, "spec": spec}).tree
+        apply_defaults(self.definition, tree)
+        strategy = self.definition.strategy
+        strategy.prepare(tree, old)
+        assert strategy.validate(tree, old) == []
+        strategy.canonicalize(tree, old)
+        if commit:
+            stored = {"kind": "Service", "apiVersion": "v1", **normalize(SERVICE.type, tree).tree}
+            self.committed[name] = CachedObject(f"/registry/services/specs/n/{name}", "n", name, encode(stored), 1, 1)
+        return tree
+
+    def refused(self, name: str, spec: Tree) -> str:
+        with pytest.raises(APIError) as raised:
+            self.write(name, spec)
+        return raised.value.message
+
+
+def test_each_service_gets_its_own_address() -> None:
+    cluster = Cluster("10.0.0.0/28")
+    found = [cluster.write(f"s{i}", {})["spec"]["clusterIP"] for i in range(14)]
+    assert len(set(found)) == 14
+    assert not {"10.0.0.0", "10.0.0.15"} & set(found)
+    assert "range is full" in cluster.refused("more", {})
+
+
+def test_chosen_addresses_come_from_another_part() -> None:
+    cluster = Cluster()
+    last = [int(cluster.write(f"s{i}", {})["spec"]["clusterIP"].rpartition(".")[2]) for i in range(40)]
+    assert min(last) >= 16
+
+
+def test_families_and_policy() -> None:
+    cluster = Cluster()
+    plain = cluster.write("a", {})["spec"]
+    assert (plain["ipFamilies"], plain["ipFamilyPolicy"], plain["clusterIPs"]) == (
+        ["IPv4"],
+        "SingleStack",
+        [plain["clusterIP"]],
+    )
+    headless = cluster.write("b", {"clusterIP": "None", "selector": {"a": "b"}})["spec"]
+    assert (headless["clusterIPs"], headless["ipFamilyPolicy"]) == (["None"], "SingleStack")
+    bare = cluster.write("c", {"clusterIP": "None"})["spec"]
+    assert (bare["ipFamilies"], bare["ipFamilyPolicy"]) == (["IPv4", "IPv6"], "RequireDualStack")
+    external = cluster.write("d", {"type": "ExternalName", "externalName": "a.b"})["spec"]
+    assert not {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"} & set(external)
+    assert "not configured for dual-stack" in cluster.refused("e", {"ipFamilyPolicy": "RequireDualStack"})
+    assert "spec.ipFamilies[0]: Invalid value" in cluster.refused("f", {"ipFamilies": ["IPv6"]})
+
+
+def test_a_chosen_address() -> None:
+    cluster = Cluster()
+    assert cluster.write("a", {"clusterIP": "10.0.0.11"})["spec"]["clusterIPs"] == ["10.0.0.11"]
+    assert cluster.refused("b", {"clusterIP": "10.0.0.11"}) == (
+        'Service "b" is invalid: spec.clusterIPs: Invalid value: ["10.0.0.11"]: '
+        "failed to allocate IP 10.0.0.11: provided IP is already allocated"
+    )
+    for outside in ("10.9.0.11", "10.0.0.0", "fd00::1"):
+        assert cluster.refused("b", {"clusterIP": outside}).endswith(
+            "the provided network does not match the current range"
+        )
+
+
+def test_a_dry_run_does_not_stand_in_its_own_way() -> None:
+    cluster = Cluster()
+    spec = {"type": "NodePort", "clusterIP": "10.0.0.11", "ports": [{"port": 80, "nodePort": 30001}]}
+    cluster.write("a", dict(spec), commit=False)
+    cluster.write("a", dict(spec))
+
+
+def test_what_was_just_given_is_held() -> None:
+    cluster = Cluster("10.0.0.0/28")
+    found = [cluster.write(f"s{i}", {}, commit=False)["spec"]["clusterIP"] for i in range(14)]
+    assert len(set(found)) == 14
+
+
+def test_node_ports() -> None:
+    cluster = Cluster()
+    ports = [{"name": "a", "port": 80}, {"name": "b", "port": 81, "nodePort": 30005}]
+    given = cluster.write("a", {"type": "NodePort", "ports": ports})["spec"]["ports"]
+    assert given[1]["nodePort"] == 30005
+    assert given[0]["nodePort"] in set(range(30000, 30010)) - {30005}
+    refused = cluster.refused("b", {"type": "NodePort", "ports": [{"port": 1, "nodePort": 30005}]})
+    assert refused.endswith("spec.ports[0].nodePort: Invalid value: 30005: provided port is already allocated")
+    outside = cluster.refused("b", {"type": "NodePort", "ports": [{"port": 1, "nodePort": 1}]})
+    assert outside.endswith("The range of valid ports is 30000-30009")
+    both = [
+        {"name": "t", "port": 1, "nodePort": 30007},
+        {"name": "u", "port": 1, "nodePort": 30007, "protocol": "UDP"},
+    ]
+    assert cluster.write("c", {"type": "NodePort", "ports": both})["spec"]["ports"][1]["nodePort"] == 30007
+
+
+def test_balancers_may_do_without_node_ports() -> None:
+    cluster = Cluster()
+    spec = {"type": "LoadBalancer", "allocateLoadBalancerNodePorts": False, "ports": [{"port": 1}]}
+    assert "nodePort" not in cluster.write("a", spec)["spec"]["ports"][0]
+    local = {"type": "LoadBalancer", "externalTrafficPolicy": "Local", "ports": [{"port": 1}]}
+    assert cluster.write("b", local)["spec"]["healthCheckNodePort"]
+
+
+def test_updates_keep_what_they_leave_out() -> None:
+    cluster = Cluster()
+    old = cluster.write("a", {"type": "NodePort", "ports": [{"port": 80}]})
+    new = cluster.write("a", {"type": "NodePort", "ports": [{"port": 81}]}, old)
+    for member in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
+        assert new["spec"][member] == old["spec"][member]
+    assert new["spec"]["ports"][0]["nodePort"] == old["spec"]["ports"][0]["nodePort"]
+
+
+def test_a_change_of_type_drops_and_gives() -> None:
+    cluster = Cluster()
+    old = cluster.write("a", {"type": "NodePort", "ports": [{"port": 80}]})
+    plain = cluster.write("a", {**old["spec"], "type": "ClusterIP"}, old)
+    assert "nodePort" not in plain["spec"]["ports"][0]
+    assert "externalTrafficPolicy" not in plain["spec"]
+    external = cluster.write("a", {**plain["spec"], "type": "ExternalName", "externalName": "a.b"}, plain)
+    assert not {"clusterIP", "internalTrafficPolicy"} & set(external["spec"])
+    again = cluster.write("a", {"ports": [{"port": 80}]}, external)
+    assert again["spec"]["clusterIP"].startswith("10.0.0.")
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"clusterIPs": ["10.0.0.12"]}, "must be empty when `clusterIP` is not specified"),
+        ({"clusterIP": "10.0.0.12", "clusterIPs": ["10.0.0.13"]}, "first value must match `clusterIP`"),
+        ({"clusterIP": "10.0.0.999"}, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"),
+        ({"type": "ExternalName"}, "spec.externalName: Required value"),
+        ({"type": "ExternalName", "externalName": "a.b", "clusterIP": "10.0.0.1"}, "may not be set for ExternalName"),
+    ],
+)
+def test_address_members_agree(spec: Tree, expected: str) -> None:
+    tree = {"metadata": {"name": "x"}, "spec": dict(spec)}
+    SERVICE.strategy.prepare(tree, None)
+    assert expected in str(SERVICE.strategy.validate(tree, None)[0])
+
+
+def test_addresses_do_not_change() -> None:
+    old = {"metadata": {"name": "x"}, "spec": {"clusterIP": "10.0.0.1", "clusterIPs": ["10.0.0.1"]}}
+    new = {"metadata": {"name": "x"}, "spec": {"clusterIP": "10.0.0.2"}}
+    SERVICE.strategy.prepare(new, old)
+    assert [str(e) for e in SERVICE.strategy.validate(new, old)] == [
+        'spec.clusterIPs[0]: Invalid value: ["10.0.0.2"]: may not change once set'
+    ]
+
+
+def test_only_ipv4_networks() -> None:
+    with pytest.raises(ValueError, match="IPv4"):
+        ServiceAllocator("fd00::/108")

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import base64
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from fastapi_core._ext.reqinfo import parse
+from fastapi_core.obs import logs
+from fastapi_core.options.complete import complete
+from fastapi_core.options.flags import OptionsError
+from fastapi_core.options.kubeconfig import server_url
+from fastapi_core.options.options import Options
+from fastapi_core.request.context import RequestContext
+from tests.fixtures.exchange import FakeRequest
+
+
+def identity(authenticator: Any, authorization: str | None, path: str = "/api/v1/pods") -> Any:
+    request: Any = FakeRequest(target=path, headers={"Authorization": authorization} if authorization else None)
+    return authenticator.authenticate(RequestContext(request, parse("GET", path, "")))
+
+
+def test_data_directory(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.csv"
+    tokens.write_text('usertoken,alice,2,"devs"\n')
+    home = tmp_path / "a/b"
+    completed = complete(Options.parse([f"--data-dir={home}", f"--token-auth-file={tokens}", "--request-timeout=5s"]))
+    assert (completed.data_dir, completed.home) == (str(home), str(home))
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+    config = completed.config
+    assert config.request_timeout == config.drain_timeout == 5.0
+    assert config.tls is not None
+    assert config.tls.client_cas == (completed.pki.ca,)
+    assert identity(config.authenticator, f"Bearer {completed.pki.admin_token()}").groups[0] == "system:masters"
+    assert identity(config.authenticator, "Bearer usertoken").name == "alice"
+    assert identity(config.authenticator, None, "/healthz").name == "system:anonymous"
+    assert identity(config.authenticator, None) is None
+    completed.close()
+    assert home.exists()
+
+
+def test_without_a_data_directory_everything_is_temporary() -> None:
+    completed = complete(Options.parse(["--anonymous-auth=false"]))
+    assert completed.data_dir is None
+    assert os.path.exists(completed.pki.ca)
+    assert identity(completed.config.authenticator, None, "/healthz") is None
+    completed.close()
+    assert not os.path.exists(completed.home)
+
+
+def test_kubeconfig_holds_everything(tmp_path: Path) -> None:
+    completed = complete(Options.parse([f"--data-dir={tmp_path}"]))
+    path = Path(completed.write_kubeconfig(12345))
+    assert path == tmp_path / "admin.kubeconfig"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    config = yaml.safe_load(path.read_text())
+    cluster = config["clusters"][0]["cluster"]
+    assert cluster["server"] == "https://127.0.0.1:12345"
+    assert base64.b64decode(cluster["certificate-authority-data"]) == Path(completed.pki.ca).read_bytes()
+    user = config["users"][0]["user"]
+    assert base64.b64decode(user["client-certificate-data"]) == Path(completed.pki.admin_cert).read_bytes()
+    assert base64.b64decode(user["client-key-data"]) == Path(completed.pki.admin_key).read_bytes()
+    assert config["current-context"] == config["contexts"][0]["name"]
+
+
+def test_renewal_reaches_the_kubeconfig(tmp_path: Path) -> None:
+    completed = complete(Options.parse([f"--data-dir={tmp_path}"]))
+    path = Path(completed.write_kubeconfig(1))
+    before = path.read_bytes()
+    completed.renew(1)
+    assert path.read_bytes() == before
+    os.unlink(completed.pki.admin_cert)
+    completed.renew(1)
+    user = yaml.safe_load(path.read_text())["users"][0]["user"]
+    assert base64.b64decode(user["client-certificate-data"]) == Path(completed.pki.admin_cert).read_bytes()
+    assert path.read_bytes() != before
+
+
+@pytest.mark.parametrize(
+    ("address", "url"),
+    [
+        ("0.0.0.0", "https://127.0.0.1:1"), ("::", "https://127.0.0.1:1"), ("10.1.2.3", "https://10.1.2.3:1"),
+        ("::1", "https://[::1]:1"),
+    ],
+)  # fmt: skip
+def test_server_urls(address: str, url: str) -> None:
+    assert server_url(address, 1) == url
+
+
+def test_unusable_files_name_their_flag(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.csv"
+    tokens.write_text("only,two\n")
+    with pytest.raises(OptionsError, match=r"--token-auth-file: .*line 1: expected token,user,uid"):
+        complete(Options.parse([f"--token-auth-file={tokens}", f"--data-dir={tmp_path / 'd'}"]))
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    options = Options()
+    options.storage.data_dir = str(blocked / "below")
+    with pytest.raises(OptionsError, match=r"--data-dir: .* cannot be made"):
+        complete(options)
+
+
+def test_flags_that_are_not_in_force_are_announced_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    logs.SINK.configure()
+    complete(
+        Options.parse([f"--data-dir={tmp_path}", "--authorization-mode=RBAC", "--etcd-prefix=/x", "--profiling=false"])
+    )
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("W")
+    assert lines[0].endswith('"Flags not in force" flags="--authorization-mode"')
+    assert lines[1].endswith('"Flags without effect" flags="--etcd-prefix --profiling"')
