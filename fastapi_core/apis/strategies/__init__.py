@@ -18,6 +18,7 @@ from fastapi_core.apis.strategies.basics import (
     wipe_status,
 )
 from fastapi_core.apis.strategies.frozen import FROZEN
+from fastapi_core.apis.validation.index import validator
 from fastapi_core.errors import FieldError
 from fastapi_core.registry.definition import Strategy
 from fastapi_core.request.context import User
@@ -97,7 +98,7 @@ def strategy_for(group: str, kind: str, *, status: bool, generation: int, bump: 
     return Strategy(
         prepare=sequence(wipe_status if status and not special.own_status else None, special.prepare, count),
         prepare_status=sequence(keep_desired, special.prepare_status, generations(kind, generation, bump=False)),
-        validate=special.validate or FROZEN.get((group, kind), _valid),
+        validate=validator(group, kind) or special.validate or FROZEN.get((group, kind), _valid),
         warnings=special.warnings,
         requester=special.requester,
     )
