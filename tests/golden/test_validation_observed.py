@@ -24,6 +24,7 @@ from fastapi_core import errors
 from fastapi_core.apis.resources import builtin
 from fastapi_core.registry import lifecycle
 from fastapi_core.registry.definition import ResourceDefinition, Tree
+from fastapi_core.registry.metadata import dedup_owner_references
 from fastapi_core.rest.create import settle_namespace
 from fastapi_core.rest.defaulting import apply_defaults
 from fastapi_core.rest.update import check_name
@@ -84,20 +85,17 @@ def _quantities(field: Field) -> bool:
 def mutate(holder: Tree, field: Field, name: str) -> bool:
     """Change one member; False when the change does not apply to it."""
     value = holder.get(field.name)
+    if name in ("absent", "emptyList", "emptyMap", "dup") and (value is None or value == []):
+        return False
     if name == "absent":
-        if field.name not in holder:
-            return False
         del holder[field.name]
-        return True
-    if name in ("emptyObject", "emptyMap"):
+    elif name in ("emptyObject", "emptyMap"):
         holder[field.name] = {}
     elif name == "emptyList":
         holder[field.name] = []
     elif name == "flip":
         holder[field.name] = not value
     elif name == "dup":
-        if not value:
-            return False
         holder[field.name] = [copy.deepcopy(value[0]), *value]
     elif name == "addEmptyItem":
         holder[field.name] = [*(value or ()), {}]
@@ -175,6 +173,7 @@ def create(definition: ResourceDefinition, tree: Tree) -> Tree:
     normal = _read(definition, tree)
     settle_namespace(_scope(definition), NS, normal["metadata"])
     apply_defaults(definition, normal)
+    dedup_owner_references(normal)
     lifecycle.before_create(definition, normal)
     return normal
 
@@ -185,6 +184,7 @@ def update(definition: ResourceDefinition, tree: Tree, stored: Tree) -> None:
     check_name(SimpleNamespace(info=SimpleNamespace(name=name)), normal["metadata"])  # type: ignore[arg-type]
     settle_namespace(_scope(definition), NS, normal["metadata"])
     apply_defaults(definition, normal)
+    dedup_owner_references(normal)
     lifecycle.before_update(definition, normal, copy.deepcopy(stored), definition.strategy.prepare)
 
 
@@ -242,12 +242,12 @@ def recorded(entry: Any, path: str, parent: str, formats: dict[str, str]) -> Out
             field = where[1:]
         elif where.startswith("^"):
             field = parent + where[1:]
+        elif where.startswith(".") and where != ".":
+            field = path + (where[1:] if where.startswith(".[") else where)
         else:
-            field = path + where[1:]
+            field = path if where else ""
         shown = text[0] if text else ""
         shown = formats[shown[1:]] if shown.startswith("@") else shown
-        if shown.startswith("prefix part @") or not shown:
-            shown = shown or ""
         out.append((kind, field.removeprefix("."), _uuid.sub("{uid}", shown)))
     return tuple(out)
 

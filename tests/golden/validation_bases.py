@@ -292,15 +292,9 @@ def pod_spec() -> Tree:
     }
 
 
-def template(restart: str = "Always", rich: bool = False) -> Tree:
+def template(restart: str = "Always") -> Tree:
     """A smaller template, for the kinds that were tried with one."""
-    numbers = {"periodSeconds": 1}
-    first: Tree = {"name": "c", "image": "img:1", "ports": [{"containerPort": 80, "name": "p"}]}
-    if rich:
-        first |= {
-            "livenessProbe": {"httpGet": {"path": "/", "port": 80}, **numbers},
-            "resources": {"limits": {"cpu": "1"}},
-        }
+    first: Tree = {"name": "c", "image": "img:1"}
     metadata = {"labels": {"a": "b"}}
     return {"metadata": metadata, "spec": {"containers": [first], "restartPolicy": restart}}
 
@@ -422,7 +416,7 @@ def workloads() -> list[Tree]:
     mutable = template()
     stateful_template = template()
     claim = {"metadata": {"name": "data"}, "spec": claim_spec()}
-    deployment_template = template(rich=True)
+    deployment_template = template()
     deployment_template["metadata"] = {"labels": {"a": "b"}, "annotations": {"c": "d"}}
     expression = {"matchLabels": {"a": "b"}, "matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]}
     return [
@@ -482,7 +476,7 @@ def workloads() -> list[Tree]:
             "apiVersion": "v1",
             "kind": "ReplicationController",
             "metadata": meta("b-rc"),
-            "spec": {"replicas": 1, "minReadySeconds": 1, "selector": {"a": "b"}, "template": template(rich=True)},
+            "spec": {"replicas": 1, "minReadySeconds": 1, "selector": {"a": "b"}, "template": template()},
         },
         {"apiVersion": "v1", "kind": "PodTemplate", "metadata": meta("b-pt"), "template": mutable},
         {
@@ -511,7 +505,7 @@ def workloads() -> list[Tree]:
                     ]
                 },
                 "successPolicy": {"rules": [{"succeededIndexes": "0-1", "succeededCount": 1}]},
-                "template": template("Never", rich=True),
+                "template": template("Never"),
             },
         },
         {

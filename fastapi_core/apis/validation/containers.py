@@ -281,13 +281,15 @@ def _probes(container: Tree, path: str, report: Report) -> None:
         probes.liveness(container["startupProbe"], path + ".startupProbe", report)
 
 
-def _restart(container: Tree, path: str, report: Report) -> None:
+def _restart(container: Tree, path: str, report: Report, *, first: bool = False) -> None:
     _RESTART(container, path, report)
     rules = container.get("restartPolicyRules")
     if not rules:
         return
     if container.get("restartPolicy") is None:
         report.required(path + ".restartPolicy", "must specify restartPolicy when restart rules are used")
+        if first:
+            return
     if len(rules) > 20:
         report.too_many(path + ".restartPolicyRules", len(rules), 20)
     for index, rule in enumerate(rules):
@@ -351,7 +353,7 @@ def initial(items: list[Tree], path: str, report: Report) -> None:
         at = f"{path}[{index}]"
         _common(container, at, report)
         if container.get("restartPolicy") is not None or container.get("restartPolicyRules"):
-            _restart(container, at, report)
+            _restart(container, at, report, first=True)
         name = container.get("name") or ""
         if name in names:
             report.duplicate(at + ".name", name)

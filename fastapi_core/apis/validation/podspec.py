@@ -22,7 +22,6 @@ _RESTART = choice("restartPolicy", "Always", "OnFailure", "Never", empty=REQUIRE
 _DNS = choice("dnsPolicy", "ClusterFirstWithHostNet", "ClusterFirst", "Default", "None", empty=REQUIRED)
 _PREEMPTION = choice("preemptionPolicy", "PreemptLowerPriority", "Never", empty=CHECK)
 _NODE_LABELS = labels("nodeSelector")
-_ACCOUNT = text("serviceAccountName", formats.subdomain)
 _NODE = text("nodeName", formats.subdomain)
 _HOSTNAME = text("hostname", formats.label)
 _SUBDOMAIN = text("subdomain", formats.label)
@@ -247,7 +246,9 @@ def pod_spec(spec: Tree, path: str, report: Report) -> None:
 
 
 def _names(spec: Tree, path: str, report: Report) -> None:
-    _ACCOUNT(spec, path, report)
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    if account:
+        report.each_invalid(path + ".serviceAccountName", account, formats.subdomain(account))
     _NODE(spec, path, report)
     deadline = spec.get("activeDeadlineSeconds")
     if deadline is not None and not 1 <= deadline <= INT32_MAX:
