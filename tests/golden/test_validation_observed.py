@@ -25,6 +25,7 @@ from fastapi_core.apis.resources import builtin
 from fastapi_core.registry import lifecycle
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 from fastapi_core.registry.metadata import dedup_owner_references
+from fastapi_core.request.context import User
 from fastapi_core.rest.create import settle_namespace
 from fastapi_core.rest.defaulting import apply_defaults
 from fastapi_core.rest.update import check_name
@@ -129,7 +130,7 @@ def places(type_: Type, tree: Tree, wanted: str, path: str, declared: str) -> It
         if name == member and _owner(type_, name) == owner:
             yield tree, field, at, path
         value = tree.get(name)
-        if value is None or field.type is None or field.type.json:
+        if value is None or field.type is None or field.type.json or at == "status":
             continue
         if field.card == "list":
             for item in value:
@@ -174,6 +175,8 @@ def create(definition: ResourceDefinition, tree: Tree) -> Tree:
     settle_namespace(_scope(definition), NS, normal["metadata"])
     apply_defaults(definition, normal)
     dedup_owner_references(normal)
+    if definition.strategy.requester is not None:
+        definition.strategy.requester(normal, User("u", groups=("g",)))
     lifecycle.before_create(definition, normal)
     return normal
 

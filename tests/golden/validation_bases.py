@@ -543,7 +543,7 @@ def core() -> list[Tree]:
                 "type": "LoadBalancer",
                 "ports": [
                     {"name": "p1", "port": 80, "targetPort": 8080, "protocol": "TCP", "appProtocol": "ex.io/p"},
-                    {"name": "p2", "port": 81, "targetPort": "t", "protocol": "TCP"},
+                    {"name": "p2", "port": 81, "protocol": "TCP"},
                 ],
                 "selector": {"a": "b"},
                 "externalIPs": ["1.2.3.4"],
@@ -717,7 +717,7 @@ def volumes_kind() -> list[Tree]:
 
 def autoscaling() -> Tree:
     chosen = selector()
-    metric = {"name": "m", "selector": chosen}
+    metric: Tree = {"name": "m", "selector": chosen}
     target = {"type": "Utilization", "averageUtilization": 1}
     return {
         "apiVersion": "autoscaling/v2",
@@ -729,16 +729,16 @@ def autoscaling() -> Tree:
             "maxReplicas": 3,
             "metrics": [
                 {"type": "Resource", "resource": {"name": "cpu", "target": dict(target)}},
-                {"type": "Pods", "pods": {"metric": metric, "target": {"type": "AverageValue", "averageValue": "1"}}},
+                {"type": "Pods", "pods": {"metric": dict(metric), "target": {"type": "AverageValue", "averageValue": "1"}}},
                 {
                     "type": "Object",
                     "object": {
                         "describedObject": {"apiVersion": "v1", "kind": "Service", "name": "s"},
-                        "metric": metric,
+                        "metric": dict(metric),
                         "target": {"type": "Value", "value": "1"},
                     },
                 },
-                {"type": "External", "external": {"metric": metric, "target": {"type": "Value", "value": "1"}}},
+                {"type": "External", "external": {"metric": dict(metric), "target": {"type": "Value", "value": "1"}}},
                 {
                     "type": "ContainerResource",
                     "containerResource": {"name": "cpu", "container": "c", "target": dict(target)},
@@ -817,7 +817,7 @@ def networking() -> list[Tree]:
             "spec": {
                 "podSelector": chosen,
                 "ingress": [{"from": peers, "ports": ports}],
-                "egress": [{"to": copy.copy(peers), "ports": copy.deepcopy(ports)}],
+                "egress": [{"to": [peers[2]], "ports": copy.deepcopy(ports)}],
                 "policyTypes": ["Ingress", "Egress"],
             },
         },

@@ -59,6 +59,7 @@ _GUARDED = Special(prepare_status=_guard)
 _SPECIAL: dict[tuple[str, str], Special] = {
     ("", "ConfigMap"): Special(validate=config.validate_config_map),
     ("", "Secret"): Special(prepare=_secret, validate=config.validate_secret),
+    ("", "LimitRange"): Special(prepare=kinds.prepare_limit_range),
     ("", "Namespace"): Special(prepare=kinds.prepare_namespace, validate=kinds.validate_namespace),
     ("", "Node"): Special(prepare=kinds.prepare_node, own_status=True),
     ("", "PersistentVolume"): Special(prepare=kinds.prepare_volume, prepare_status=kinds.prepare_volume_status),

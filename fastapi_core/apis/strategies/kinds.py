@@ -52,6 +52,13 @@ def validate_namespace(new: Tree, old: Tree | None) -> list[FieldError]:
     return errors
 
 
+def prepare_limit_range(new: Tree, old: Tree | None) -> None:
+    """A limit range without a name is called by its uid."""
+    metadata: Tree = new["metadata"]
+    if old is None and not metadata.get("name"):
+        metadata["name"] = metadata["uid"]
+
+
 # Workloads
 
 

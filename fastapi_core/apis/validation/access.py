@@ -233,7 +233,7 @@ def api_service(tree: Tree, path: str, report: Report) -> None:
     name = (tree.get("metadata") or {}).get("name") or ""
     group, version = spec.get("group") or "", spec.get("version") or ""
     wanted = f"{version}.{group}"
-    if report.old is None and name and name != wanted:
+    if name and name != wanted:
         report.invalid(".metadata.name", name, f'must be `spec.version+"."+spec.group`: "{wanted}"')
     if not group:
         if version != "v1":
@@ -277,14 +277,6 @@ def lease(tree: Tree, path: str, report: Report) -> None:
     transitions = spec.get("leaseTransitions")
     if transitions is not None and transitions < 0:
         report.invalid(".spec.leaseTransitions", transitions, "must be greater than or equal to 0")
-    strategy = spec.get("strategy")
-    if strategy is not None:
-        if not strategy:
-            report.required(".spec.strategy")
-        elif "/" in strategy:
-            report.each_invalid(".spec.strategy", strategy, formats.qualified(strategy))
-        elif strategy != "OldestEmulationVersion":
-            report.unsupported(".spec.strategy", strategy, ("OldestEmulationVersion",))
 
 
 _SYSTEM_CLASSES: Final = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}

@@ -293,7 +293,7 @@ def endpoints(tree: Tree, path: str, report: Report) -> None:
 _FAMILIES: Final = ("FQDN", "IPv4", "IPv6")
 _SLICE_TYPE = choice("addressType", *_FAMILIES, empty=REQUIRED)
 _SLICE_PORT = struct(
-    text("name", formats.label), choice("protocol", *PROTOCOLS, empty=CHECK), number("port", 1, 65535, zero=0), _APP
+    text("name", formats.label), choice("protocol", *PROTOCOLS, empty=CHECK), _APP
 )
 _SLICE_REST = struct(
     text("nodeName", formats.subdomain, empty=CHECK),
