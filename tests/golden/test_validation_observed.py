@@ -166,6 +166,16 @@ def _read(definition: ResourceDefinition, tree: Tree) -> Tree:
     return normal
 
 
+def _allocate(stored: Tree) -> None:
+    """What the allocators give a service after its validation."""
+    spec = stored.get("spec") or {}
+    if stored["kind"] != "Service" or spec.get("type") != "LoadBalancer":
+        return
+    spec |= {"clusterIP": "10.0.0.20", "clusterIPs": ["10.0.0.20"], "healthCheckNodePort": 30999}
+    for number, port in enumerate(spec["ports"]):
+        port["nodePort"] = 30277 + number
+
+
 def _scope(definition: ResourceDefinition) -> Any:
     return SimpleNamespace(definition=definition)
 
@@ -283,6 +293,7 @@ class Replay:
             except errors.APIError as error:
                 raise AssertionError(f"the base {base['kind']} is refused: {error.message}") from error
             stored["metadata"]["resourceVersion"] = "1"
+            _allocate(stored)
             self.stored.append(stored)
 
     def run(self, operation: str, base: Tree, stored: Tree) -> Outcome:

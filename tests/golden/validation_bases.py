@@ -66,7 +66,7 @@ def affinity() -> Tree:
 def claim_spec() -> Tree:
     return {
         "accessModes": ["ReadWriteOnce"],
-        "resources": {"requests": {"storage": "1Gi"}, "limits": {"storage": "2Gi"}},
+        "resources": {"requests": {"storage": "1Gi"}},
         "storageClassName": "sc",
         "volumeMode": "Filesystem",
     }
@@ -75,7 +75,7 @@ def claim_spec() -> Tree:
 def volumes() -> list[Tree]:
     items = [{"key": "k", "path": "p", "mode": 420}]
     field = {"path": "f", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}, "mode": 256}
-    resource = {"path": "r", "resourceFieldRef": {"containerName": "c", "resource": "limits.cpu", "divisor": "1m"}}
+    resource = {"path": "r", "resourceFieldRef": {"containerName": "c", "resource": "limits.cpu", "divisor": "0"}}
     sources: list[tuple[str, Tree]] = [
         ("host", {"hostPath": {"path": "/x", "type": "Directory"}}),
         ("empty", {"emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}}),
@@ -83,7 +83,7 @@ def volumes() -> list[Tree]:
         ("gce", {"gcePersistentDisk": {"pdName": "d", "partition": 1}}),
         ("aws", {"awsElasticBlockStore": {"volumeID": "v", "partition": 1}}),
         ("git", {"gitRepo": {"repository": "r", "directory": "d"}}),
-        ("secret", {"secret": {"secretName": "s", "items": copy.deepcopy(items), "defaultMode": 256}}),
+        ("secret", {"secret": {"secretName": "s", "items": copy.deepcopy(items), "defaultMode": 420}}),
         ("nfs", {"nfs": {"server": "s", "path": "/p"}}),
         (
             "iscsi",
@@ -91,7 +91,7 @@ def volumes() -> list[Tree]:
                 "iscsi": {
                     "targetPortal": "1.2.3.4",
                     "iqn": "iqn.2001-04.com.example:x",
-                    "lun": 1,
+                    "lun": 0,
                     "chapAuthSession": True,
                     "secretRef": {"name": "s"},
                     "initiatorName": "iqn.2001-04.com.example:i",
@@ -104,10 +104,10 @@ def volumes() -> list[Tree]:
         ("cinder", {"cinder": {"volumeID": "v"}}),
         ("ceph", {"cephfs": {"monitors": ["m"], "path": "/p"}}),
         ("flocker", {"flocker": {"datasetName": "d"}}),
-        ("down", {"downwardAPI": {"items": [field, resource], "defaultMode": 256}}),
+        ("down", {"downwardAPI": {"items": [field, resource], "defaultMode": 420}}),
         ("fc", {"fc": {"targetWWNs": ["w"], "lun": 1}}),
         ("azf", {"azureFile": {"secretName": "s", "shareName": "h"}}),
-        ("config", {"configMap": {"name": "c", "items": copy.deepcopy(items), "defaultMode": 256}}),
+        ("config", {"configMap": {"name": "c", "items": copy.deepcopy(items), "defaultMode": 420}}),
         ("vsphere", {"vsphereVolume": {"volumePath": "v"}}),
         ("quobyte", {"quobyte": {"registry": "h:1", "volume": "v"}}),
         (
@@ -130,12 +130,12 @@ def projected() -> Tree:
     item = {"key": "k", "mode": 256}
     down = {"path": "pd", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}, "mode": 256}
     return {
-        "defaultMode": 256,
+        "defaultMode": 420,
         "sources": [
+            {"serviceAccountToken": {"audience": "a", "expirationSeconds": 3600, "path": "tok"}},
             {"secret": {"name": "s", "items": [{**item, "path": "p1"}]}},
             {"configMap": {"name": "c", "items": [{**item, "path": "p2"}]}},
             {"downwardAPI": {"items": [down]}},
-            {"serviceAccountToken": {"audience": "a", "expirationSeconds": 3600, "path": "tok"}},
         ],
     }
 
@@ -162,7 +162,7 @@ def container() -> Tree:
     }
     get = {
         "host": "h",
-        "path": "/p",
+        "path": "/",
         "port": 80,
         "scheme": "HTTP",
         "httpHeaders": [{"name": "X-A", "value": "v"}],
@@ -175,14 +175,14 @@ def container() -> Tree:
         "workingDir": "/w",
         "ports": [
             {"name": "p1", "containerPort": 80, "protocol": "TCP"},
-            {"name": "p2", "containerPort": 81, "hostPort": 8081, "hostIP": "1.2.3.4", "protocol": "TCP"},
+            {"name": "p2", "containerPort": 81, "protocol": "TCP"},
         ],
         "env": [
             {"name": "A", "value": "v"},
             {"name": "B", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}},
             {
                 "name": "C",
-                "valueFrom": {"resourceFieldRef": {"containerName": "c", "resource": "limits.cpu", "divisor": "1"}},
+                "valueFrom": {"resourceFieldRef": {"containerName": "c", "resource": "limits.cpu", "divisor": "0"}},
             },
             {"name": "D", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}},
             {"name": "E", "valueFrom": {"secretKeyRef": {"name": "c", "key": "k"}}},
@@ -231,7 +231,14 @@ def pod_spec() -> Tree:
     chosen = parts["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][0]["labelSelector"]
     return {
         "volumes": volumes(),
-        "containers": [container()],
+        "containers": [
+            container(),
+            {
+                "name": "c2",
+                "image": "img:1",
+                "ports": [{"containerPort": 81, "hostPort": 81, "hostIP": "1.2.3.4", "protocol": "TCP"}],
+            },
+        ],
         "initContainers": [
             {"name": "i", "image": "img:1"},
             {"name": "side", "image": "img:1", "restartPolicy": "Always"},
@@ -255,7 +262,7 @@ def pod_spec() -> Tree:
             "fsGroupChangePolicy": "Always",
             "supplementalGroups": [1],
             "supplementalGroupsPolicy": "Merge",
-            "sysctls": [{"name": "kernel.shm_rmid_forced", "value": "1"}],
+            "sysctls": [{"name": "kernel.x", "value": "1"}],
         },
         "imagePullSecrets": [{"name": "s"}],
         "hostname": "h",
@@ -520,7 +527,7 @@ def workloads() -> list[Tree]:
                 "suspend": True,
                 "successfulJobsHistoryLimit": 1,
                 "failedJobsHistoryLimit": 1,
-                "jobTemplate": {"metadata": {"labels": {"a": "b"}}, "spec": {"template": template("OnFailure")}},
+                "jobTemplate": {"metadata": {"labels": {"a": "b"}}, "spec": {"template": template("Never")}},
             },
         },
     ]
@@ -671,6 +678,7 @@ def core() -> list[Tree]:
             "spec": claim_spec()
             | {
                 "selector": selector(),
+                "resources": {"requests": {"storage": "1Gi"}, "limits": {"storage": "2Gi"}},
                 "volumeName": "v",
                 "volumeAttributesClassName": "vac",
                 "dataSource": {"kind": "PersistentVolumeClaim", "name": "src"},
@@ -831,7 +839,7 @@ def networking() -> list[Tree]:
             "apiVersion": group,
             "kind": "IPAddress",
             "metadata": meta("10.8.0.9", False),
-            "spec": {"parentRef": {"group": "g.x", "resource": "r", "name": "n", "namespace": "n"}},
+            "spec": {"parentRef": {"group": "", "resource": "r", "name": "n", "namespace": "n"}},
         },
         {
             "apiVersion": "discovery.k8s.io/v1",

@@ -372,10 +372,6 @@ def _limited(path: str, value: str, report: Report) -> None:
         report.invalid(path, value, "can have at most 128 characters")
 
 
-def nothing_more(tree: Tree, path: str, report: Report) -> None:
-    """A kind whose metadata is all there is to check."""
-
-
 def pod_disruption_budget(tree: Tree, path: str, report: Report) -> None:
     spec: Tree = tree.get("spec") or {}
     least, most = spec.get("minAvailable"), spec.get("maxUnavailable")

@@ -260,10 +260,7 @@ def _generated(tree: Tree, report: Report) -> None:
             report.required(at, f"must be '{value}'")
         elif labels[key] != value:
             report.invalid(".spec.template.metadata.labels", labels, f"must be '{value}'")
-    if {name: part for name, part in chosen.items() if part} not in (
-        {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}},
-        {"matchLabels": {"controller-uid": uid}},
-    ):
+    if selectable(chosen) and not matches(chosen, expected):
         report.invalid(".spec.selector", chosen, "`selector` not auto-generated")
 
 
@@ -335,6 +332,9 @@ def _stable(template: Tree) -> Any:
 def _undirected(spec: Tree) -> Tree:
     """A spec without what a suspended job may still say about where its pods go."""
     out = {name: value for name, value in spec.items() if name not in _DIRECTIVES and value is not None}
+    for kind in ("containers", "initContainers"):
+        if kind in out:
+            out[kind] = [{name: part for name, part in item.items() if name != "resources"} for item in out[kind]]
     affinity = {name: value for name, value in (out.pop("affinity", None) or {}).items() if name != "nodeAffinity" and value}
     if affinity:
         out["affinity"] = affinity

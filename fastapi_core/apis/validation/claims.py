@@ -54,7 +54,7 @@ def _sources(spec: Tree, path: str, report: Report) -> None:
             if old is not None:
                 report.invalid(path, "dataSource", "may not be specified when dataSourceRef.namespace is specified")
         elif old is not None and any(
-            (old.get(name) or "") != (new.get(name) or "") for name in ("apiGroup", "kind", "name")
+            old.get(name) != new.get(name) for name in ("apiGroup", "kind", "name")
         ):
             report.invalid(path, old, "must match dataSourceRef")
 

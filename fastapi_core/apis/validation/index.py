@@ -43,7 +43,7 @@ RULES: Final[dict[tuple[str, str], Rules]] = {
     ("batch", "Job"): Rules(batch.job, batch.job_update),
     ("batch", "CronJob"): Rules(batch.cron_job),
     ("", "Endpoints"): Rules(services.endpoints),
-    ("", "Event"): Rules(access.core_event, access.nothing_more),
+    ("", "Event"): Rules(access.core_event),
     ("", "LimitRange"): Rules(quotas.limit_range),
     ("", "Node"): Rules(quotas.node, quotas.node_update, quotas.node_status),
     ("", "PersistentVolume"): Rules(storage.volume, storage.volume_update),

@@ -23,9 +23,9 @@ def _http(tree: Tree, path: str, report: Report) -> None:
 
 def _sleep(tree: Tree, path: str, report: Report) -> None:
     grace = report.facts.get("grace")
-    if grace is None:
-        grace = 0
     seconds = tree.get("seconds") or 0
+    if grace is None or grace < 0:
+        grace = 0 if grace is None else seconds
     if seconds < 0 or seconds > grace:
         text = f"must be non-negative and less than terminationGracePeriodSeconds ({grace})"
         report.invalid(path, seconds, text)
@@ -59,8 +59,6 @@ def lifecycle(tree: Tree, path: str, report: Report) -> None:
     for name in ("postStart", "preStop"):
         if tree.get(name) is not None:
             _handler(tree[name], f"{path}.{name}", report)
-    if tree.get("stopSignal") and not report.facts.get("os"):
-        report.forbidden(path + ".stopSignal", "may not be set for containers with empty `spec.os.name`")
 
 
 def _probe(tree: Tree, path: str, report: Report) -> None:

@@ -18,7 +18,7 @@ _WHEN: Final = ("DoNotSchedule", "ScheduleAnyway")
 _NO_SELECTOR: Final = "must not be specified when labelSelector is not set"
 
 
-def _expression(item: Tree, path: str, report: Report) -> None:
+def _expression(item: Tree, path: str, report: Report, *, strict: bool) -> None:
     operator, values = item.get("operator") or "", item.get("values")
     if operator in ("In", "NotIn"):
         if not values:
@@ -33,8 +33,9 @@ def _expression(item: Tree, path: str, report: Report) -> None:
         report.invalid(path + ".operator", operator, NO_OPERATOR)
     key = item.get("key") or ""
     report.each_invalid(path + ".key", key, formats.label_key(key))
-    for index, value in enumerate(values or ()):
-        report.each_invalid(f"{path}.values[{index}]", value, formats.label_value(value))
+    if strict:
+        for index, value in enumerate(values or ()):
+            report.each_invalid(f"{path}.values[{index}]", value, formats.label_value(value))
 
 
 def _field(item: Tree, path: str, report: Report) -> None:
@@ -52,9 +53,10 @@ def _field(item: Tree, path: str, report: Report) -> None:
         report.invalid(path + ".key", key, "not a valid field selector key")
 
 
-def node_term(term: Tree, path: str, report: Report) -> None:
+def node_term(term: Tree, path: str, report: Report, *, strict: bool = True) -> None:
+    """`strict`: values have to be label values, which a mere preference does not ask."""
     for index, item in enumerate(term.get("matchExpressions") or ()):
-        _expression(item, f"{path}.matchExpressions[{index}]", report)
+        _expression(item, f"{path}.matchExpressions[{index}]", report, strict=strict)
     for index, item in enumerate(term.get("matchFields") or ()):
         _field(item, f"{path}.matchFields[{index}]", report)
 
@@ -75,7 +77,7 @@ def _node_affinity(tree: Tree, path: str, report: Report) -> None:
     for index, term in enumerate(tree.get("preferredDuringSchedulingIgnoredDuringExecution") or ()):
         at = f"{path}.preferredDuringSchedulingIgnoredDuringExecution[{index}]"
         _weight(term, at, report)
-        node_term(term.get("preference") or {}, at + ".preference", report)
+        node_term(term.get("preference") or {}, at + ".preference", report, strict=False)
 
 
 def _weight(term: Tree, path: str, report: Report) -> None:

@@ -136,7 +136,7 @@ def volume_source(spec: Tree, path: str, report: Report) -> None:
         value = spec.get(name)
         if value is None:
             continue
-        if found:
+        if found and name != "flexVolume":
             report.forbidden(f"{path}.{surplus or name}", volumes.MANY)
         else:
             found = True
@@ -488,10 +488,9 @@ def storage_capacity(tree: Tree, path: str, report: Report) -> None:
     if topology is not None:
         selector(topology, ".nodeTopology", report)
     _CAPACITY_CLASS(tree, "", report)
-    for name in ("capacity", "maximumVolumeSize"):
-        value = tree.get(name)
-        if value is not None and amount(value).nanos < 0:
-            report.invalid(f".{name}", value, NOT_NEGATIVE)
+    size = tree.get("capacity")
+    if size is not None and amount(size).nanos < 0:
+        report.invalid(".capacity", size, NOT_NEGATIVE)
 
 
 def storage_capacity_update(tree: Tree, path: str, report: Report) -> None:

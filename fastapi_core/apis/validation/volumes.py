@@ -301,7 +301,6 @@ def _projection(source: Tree, at: str, path: str, report: Report, seen: set[str]
             report.required(path + ".path")
         else:
             unreserved_path(token["path"], path + ".path", report)
-            _take(token["path"], seen, path, report)
     if count > 1:
         report.forbidden(at, MANY + " per source")
 
