@@ -19,6 +19,7 @@ from fastapi_core.apis.strategies.basics import (
 )
 from fastapi_core.apis.strategies.frozen import FROZEN
 from fastapi_core.apis.validation.index import validator
+from fastapi_core.apis.validation.warnings import WARNINGS
 from fastapi_core.errors import FieldError
 from fastapi_core.registry.definition import Strategy
 from fastapi_core.request.context import User
@@ -100,6 +101,6 @@ def strategy_for(group: str, kind: str, *, status: bool, generation: int, bump: 
         prepare=sequence(wipe_status if status and not special.own_status else None, special.prepare, count),
         prepare_status=sequence(keep_desired, special.prepare_status, generations(kind, generation, bump=False)),
         validate=validator(group, kind) or special.validate or FROZEN.get((group, kind), _valid),
-        warnings=special.warnings,
+        warnings=WARNINGS.get((group, kind), special.warnings),
         requester=special.requester,
     )

@@ -159,7 +159,7 @@ def protect(new: Tree, finalizer: str) -> None:
 def _data_sources(spec: Tree) -> None:
     """The old and the new member for a claim's source say the same; kinds only the new one knows are dropped."""
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
-    if source is not None:
+    if source is not None and reference is None:
         known = (source.get("apiGroup") or "", source.get("kind"))
         if known not in (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot")):
             del spec["dataSource"]

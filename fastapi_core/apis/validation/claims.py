@@ -52,11 +52,11 @@ def _sources(spec: Tree, path: str, report: Report) -> None:
         if namespace:
             report.each_invalid(path + ".dataSourceRef.namespace", namespace, formats.label(namespace))
             if old is not None:
-                report.invalid(path, "dataSource", "may not be specified when dataSourceRef.namespace is specified")
+                report.invalid(path, {}, "may not be specified when dataSourceRef.namespace is specified")
         elif old is not None and any(
             old.get(name) != new.get(name) for name in ("apiGroup", "kind", "name")
         ):
-            report.invalid(path, old, "must match dataSourceRef")
+            report.invalid(path, {}, "must match dataSourceRef")
 
 
 def claim_spec(spec: Tree, path: str, report: Report) -> None:

@@ -350,6 +350,10 @@ def _counted(tree: Tree, report: Report, counts: tuple[str, ...], limits: tuple[
     """Numbers of a status: not negative, and parts not above the whole."""
     status: Tree = tree.get("status") or {}
     natural(*counts)(status, ".status", report)
+    before: Tree = (report.old or {}).get("status") or {}
+    collisions = status.get("collisionCount")
+    if "collisionCount" in counts and (before.get("collisionCount") or 0) > (collisions or 0):
+        report.invalid(".status.collisionCount", collisions or 0, "cannot be decremented")
     for part, whole, detail in limits:
         if (status.get(part) or 0) > (status.get(whole) or 0):
             report.invalid(f".status.{part}", status.get(part), detail)
