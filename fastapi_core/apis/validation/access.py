@@ -13,7 +13,6 @@ from fastapi_core.apis.validation.common import int_or_percent, labels, selectab
 from fastapi_core.apis.validation.internal import shown
 from fastapi_core.apis.validation.networking import segment
 from fastapi_core.apis.validation.rules import (
-
     REQUIRED,
     Report,
     Tree,

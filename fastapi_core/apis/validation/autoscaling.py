@@ -32,8 +32,6 @@ def _reference(tree: Tree, path: str, report: Report, *, grouped: bool) -> None:
         report.invalid(path + ".apiVersion", version, f"unexpected GroupVersion string: {version}")
     elif "/" not in version and version != "v1":
         report.invalid(path + ".apiVersion", version, "apiVersion must specify API group")
-    elif not version:
-        report.invalid(path + ".apiVersion", version, "apiVersion must specify API group")
 
 
 def _target(target: Tree, path: str, report: Report) -> None:
@@ -84,9 +82,8 @@ def _pods(source: Tree, path: str, report: Report) -> None:
     _identifier(source.get("metric") or {}, path + ".metric", report)
     target: Tree = source.get("target") or {}
     _target(target, path + ".target", report)
-    if target.get("averageValue") is None or amount(target["averageValue"]).nanos <= 0:
-        if target.get("averageValue") is None:
-            report.required(path + ".target.averageValue", "must specify a positive target averageValue")
+    if target.get("averageValue") is None:
+        report.required(path + ".target.averageValue", "must specify a positive target averageValue")
 
 
 def _of_resource(target: Tree, path: str, report: Report) -> None:

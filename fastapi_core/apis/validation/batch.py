@@ -125,7 +125,8 @@ def _count_indexes(value: str, completions: int) -> int:
     for part in value.split(","):
         ends = part.split("-")
         if len(ends) > 2:
-            raise ValueError(f'the fragment "{part}" violates the requirement that an index interval can have at most two parts separated by \'-\'')
+            rule = "violates the requirement that an index interval can have at most two parts separated by '-'"
+            raise ValueError(f'the fragment "{part}" {rule}')
         numbers = []
         for end in ends:
             if not end.isascii() or not end.lstrip("-").isdigit():

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from fastapi_core.apis.validation import formats
 from fastapi_core.apis.validation.rules import Report, Rule, Tree, each_text
-from fastapi_core.registry.metadata import ANNOTATIONS_LIMIT
 from fastapi_core.meta import names
+from fastapi_core.registry.metadata import ANNOTATIONS_LIMIT
 
 NO_OPERATOR: Final = "not a valid selector operator"
 VALUES_NEEDED: Final = "must be specified when `operator` is 'In' or 'NotIn'"

@@ -77,10 +77,7 @@ def _file_reference(tree: Tree, path: str, report: Report) -> None:
 
 
 def _value_from(source: Tree, value: str, path: str, report: Report) -> None:
-    count = 0
-    for name, part in source.items():
-        if part is not None:
-            count += 1
+    count = sum(part is not None for part in source.values())
     if (part := source.get("fieldRef")) is not None:
         downward.field_selector(part, path + ".fieldRef", report, downward.IN_ENVIRONMENT)
     if (part := source.get("resourceFieldRef")) is not None:

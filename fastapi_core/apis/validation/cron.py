@@ -6,8 +6,10 @@ import zoneinfo
 from functools import lru_cache
 from typing import Final
 
-_MONTHS: Final = {name: number for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}
-_DAYS: Final = {name: number for number, name in enumerate("sun mon tue wed thu fri sat".split())}
+_MONTH_NAMES: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAY_NAMES: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_MONTHS: Final = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
+_DAYS: Final = {name: number for number, name in enumerate(_DAY_NAMES)}
 _FIELDS: Final[tuple[tuple[int, int, dict[str, int]], ...]] = (
     (0, 59, {}),
     (0, 23, {}),

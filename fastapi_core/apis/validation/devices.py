@@ -221,7 +221,7 @@ def _taints(items: Any, path: str, report: Report) -> None:
 def _bound(device: Tree, path: str, report: Report) -> None:
     """Conditions under which a device is bound, or is not."""
     sides = ("bindingConditions", "bindingFailureConditions")
-    for name, other in (sides, sides[::-1]):
+    for name in sides:
         for index, value in enumerate(device.get(name) or ()):
             report.each_invalid(f"{path}.{name}[{index}]", value, formats.qualified(value))
     for name, other in (sides, sides[::-1]):

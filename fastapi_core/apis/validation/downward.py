@@ -70,10 +70,9 @@ def resource_selector(tree: Tree, path: str, report: Report, *, in_volume: bool)
         report.required(path + ".containerName")
     elif not resource:
         report.required(path + ".resource")
-    elif resource not in _RESOURCES:
-        if not resource.startswith(("limits." + HUGE, "requests." + HUGE)):
-            report.unsupported(path + ".resource", resource, _RESOURCES)
-            return
+    elif resource not in _RESOURCES and not resource.startswith(("limits." + HUGE, "requests." + HUGE)):
+        report.unsupported(path + ".resource", resource, _RESOURCES)
+        return
     divisor = tree.get("divisor")
     rule = _DIVISORS.get(resource.partition(".")[2])
     if divisor is not None and rule is not None and amount(divisor).nanos and divisor not in rule[0]:

@@ -17,6 +17,7 @@ from fastapi_core.apis.validation import (
     quotas,
     services,
     storage,
+    storage_kinds,
     workloads,
 )
 from fastapi_core.apis.validation.rules import Report, Rule, Tree
@@ -83,12 +84,12 @@ RULES: Final[dict[tuple[str, str], Rules]] = {
     ("resource.k8s.io", "ResourceClaimTemplate"): Rules(devices.claim_template, devices.claim_update),
     ("resource.k8s.io", "ResourceSlice"): Rules(devices.resource_slice),
     ("scheduling.k8s.io", "PriorityClass"): Rules(access.priority_class, access.priority_class_update),
-    ("storage.k8s.io", "CSIDriver"): Rules(storage.csi_driver_kind, storage.csi_driver_update),
-    ("storage.k8s.io", "CSINode"): Rules(storage.csi_node, storage.csi_node_update),
-    ("storage.k8s.io", "CSIStorageCapacity"): Rules(storage.storage_capacity, storage.storage_capacity_update),
-    ("storage.k8s.io", "StorageClass"): Rules(storage.storage_class, storage.storage_class_update),
-    ("storage.k8s.io", "VolumeAttachment"): Rules(storage.volume_attachment, storage.volume_attachment_update),
-    ("storage.k8s.io", "VolumeAttributesClass"): Rules(storage.attributes_class, storage.attributes_class_update),
+    ("storage.k8s.io", "CSIDriver"): Rules(storage_kinds.csi_driver_kind, storage_kinds.csi_driver_update),
+    ("storage.k8s.io", "CSINode"): Rules(storage_kinds.csi_node, storage_kinds.csi_node_update),
+    ("storage.k8s.io", "CSIStorageCapacity"): Rules(storage_kinds.storage_capacity, storage_kinds.storage_capacity_update),
+    ("storage.k8s.io", "StorageClass"): Rules(storage_kinds.storage_class, storage_kinds.storage_class_update),
+    ("storage.k8s.io", "VolumeAttachment"): Rules(storage_kinds.volume_attachment, storage_kinds.volume_attachment_update),
+    ("storage.k8s.io", "VolumeAttributesClass"): Rules(storage_kinds.attributes_class, storage_kinds.attributes_class_update),
 }
 
 Validate = Callable[[Tree, Tree | None], list[FieldError]]

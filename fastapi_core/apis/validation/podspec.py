@@ -149,27 +149,35 @@ def _system(spec: Tree, path: str, report: Report) -> None:
     elif name not in ("linux", "windows"):
         report.unsupported(path + ".os", name, ("linux", "windows"))
     elif name == "linux":
-        text_ = "windows options cannot be set for a linux pod"
-        if context.get("windowsOptions") is not None:
-            report.forbidden(path + ".securityContext.windowsOptions", text_)
-        for kind in _KINDS:
-            for index, container in enumerate(spec.get(kind) or ()):
-                if (container.get("securityContext") or {}).get("windowsOptions") is not None:
-                    report.forbidden(f"{path}.{kind}[{index}].securityContext.windowsOptions", text_)
+        _linux(spec, context, path, report)
     else:
-        text_ = "cannot be set for a windows pod"
-        for member in _POD_NOT_WINDOWS:
-            if member in _OF_SPEC:
-                if spec.get(member) or member == "hostUsers" and spec.get(member) is not None:
-                    report.forbidden(f"{path}.{member}", text_)
-            elif context.get(member) is not None:
-                report.forbidden(f"{path}.securityContext.{member}", text_)
-        for kind in _KINDS:
-            for index, container in enumerate(spec.get(kind) or ()):
-                inner: Tree = container.get("securityContext") or {}
-                for member in _NOT_WINDOWS:
-                    if inner.get(member) is not None:
-                        report.forbidden(f"{path}.{kind}[{index}].securityContext.{member}", text_)
+        _windows(spec, context, path, report)
+
+
+def _linux(spec: Tree, context: Tree, path: str, report: Report) -> None:
+    text_ = "windows options cannot be set for a linux pod"
+    if context.get("windowsOptions") is not None:
+        report.forbidden(path + ".securityContext.windowsOptions", text_)
+    for kind in _KINDS:
+        for index, container in enumerate(spec.get(kind) or ()):
+            if (container.get("securityContext") or {}).get("windowsOptions") is not None:
+                report.forbidden(f"{path}.{kind}[{index}].securityContext.windowsOptions", text_)
+
+
+def _windows(spec: Tree, context: Tree, path: str, report: Report) -> None:
+    text_ = "cannot be set for a windows pod"
+    for member in _POD_NOT_WINDOWS:
+        if member in _OF_SPEC:
+            if spec.get(member) or (member == "hostUsers" and spec.get(member) is not None):
+                report.forbidden(f"{path}.{member}", text_)
+        elif context.get(member) is not None:
+            report.forbidden(f"{path}.securityContext.{member}", text_)
+    for kind in _KINDS:
+        for index, container in enumerate(spec.get(kind) or ()):
+            inner: Tree = container.get("securityContext") or {}
+            for member in _NOT_WINDOWS:
+                if inner.get(member) is not None:
+                    report.forbidden(f"{path}.{kind}[{index}].securityContext.{member}", text_)
 
 
 def _pod_resources(spec: Tree, path: str, report: Report) -> None:

@@ -51,14 +51,15 @@ def _seccomp(tree: Tree, path: str, report: Report) -> None:
 
 def _app_armor(tree: Tree, path: str, report: Report) -> None:
     kind, profile = tree.get("type"), tree.get("localhostProfile")
+    text = profile or ""
     at = path + ".localhostProfile"
     if kind == "Localhost":
-        if not (profile or "").strip():
+        if not text.strip():
             report.required(at, "must be set when AppArmor type is Localhost")
         else:
-            if profile.strip() != profile:
+            if text.strip() != text:
                 report.invalid(at, profile, "must not be padded with whitespace")
-            if len(profile) > 4095:
+            if len(text) > 4095:
                 report.too_long(at, 4095)
     elif kind in _PROFILES:
         if profile is not None:

@@ -197,19 +197,19 @@ def _cluster_ips(ips: list[str], families: list[str], path: str, report: Report)
 
 def service(tree: Tree, path: str, report: Report) -> None:
     spec: Tree = tree.get("spec") or {}
-    kind, ports = spec.get("type") or "", spec.get("ports")
+    kind, ports = spec.get("type") or "", spec.get("ports") or []
     headless = spec.get("clusterIP") == "None"
     if not ports and not headless and kind != "ExternalName":
         report.required(".spec.ports")
     _of_type(spec, kind, headless, report)
     seen: set[str] = set()
-    for index, port in enumerate(ports or ()):
+    for index, port in enumerate(ports):
         _port(port, len(ports) > 1, seen, f".spec.ports[{index}]", report)
     _SELECTOR(spec, ".spec", report)
     _affinity(spec, report)
     _external_ips(spec.get("externalIPs") or [], ".spec.externalIPs", report)
     _TYPE(spec, ".spec", report)
-    if ports and len(ports) > 1:
+    if len(ports) > 1:
         _taken(ports, ".spec.ports", report)
     _balancer(spec, kind, report)
     _traffic(spec, kind, report)

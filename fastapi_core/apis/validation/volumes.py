@@ -17,6 +17,9 @@ _ISCSI_FORM: Final = "must be valid format starting with iqn, eui, or naa"
 _iqn = re.compile(r"iqn\.\d{4}-\d{2}\.([a-z0-9-.]+)(:([^,;*&$|\s]+))?", re.ASCII)
 _eui = re.compile(r"eui\.[a-fA-F0-9]{16}", re.ASCII)
 _naa = re.compile(r"naa\.[a-fA-F0-9]{32}", re.ASCII)
+_ISCSI_LENGTH: Final = (
+    "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified."
+)
 _QUOBYTE: Final = "must be a host:port pair or multiple pairs separated by commas"
 
 
@@ -167,8 +170,8 @@ def quobyte(tree: Tree, path: str, report: Report) -> None:
         report.required(path + ".registry", _QUOBYTE)
     else:
         for pair in registry.split(","):
-            host, colon, port = pair.rpartition(":")
-            if not colon or ":" in host.strip("[]") and not host.startswith("["):
+            host, colon, _ = pair.rpartition(":")
+            if not colon or (":" in host.strip("[]") and not host.startswith("[")):
                 report.invalid(path + ".registry", registry, _QUOBYTE)
     if len(tree.get("tenant") or "") >= 65:
         report.required(path + ".tenant", "must be a UUID and may not exceed a length of 64 characters")
@@ -369,11 +372,9 @@ def _source(volume: Tree, path: str, report: Report) -> None:
 
 def _with_names(volume: Tree, name: str, path: str, report: Report) -> None:
     """What a source makes of the volume's and the pod's name."""
-    portal = volume.get("iscsi")
-    if portal is not None and portal.get("initiatorName") is not None:
-        if len(f"{name}:{portal.get('targetPortal') or ''}") > 64:
-            text = "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified."
-            report.invalid(path + ".name", name, text)
+    portal: Tree = volume.get("iscsi") or {}
+    if portal.get("initiatorName") is not None and len(f"{name}:{portal.get('targetPortal') or ''}") > 64:
+        report.invalid(path + ".name", name, _ISCSI_LENGTH)
     pod = report.facts.get("name")
     if pod and name and volume.get("ephemeral") is not None:
         claim = f"{pod}-{name}"

@@ -238,8 +238,11 @@ STATEFUL_MUTABLE: Final = (
     "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
 )
 _STATEFUL_FREE: Final = frozenset(
-    {"replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit", "persistentVolumeClaimRetentionPolicy", "minReadySeconds"}
-)
+    {
+        "replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit",
+        "persistentVolumeClaimRetentionPolicy", "minReadySeconds",
+    }
+)  # fmt: skip
 _SERVICE = text("serviceName", formats.label)
 _RETENTION = (
     choice("whenDeleted", "Retain", "Delete", empty=CHECK),
@@ -374,42 +377,40 @@ def replicas_status(tree: Tree, path: str, report: Report) -> None:
     )
 
 
+_DEPLOYMENT_COUNTS: Final = (
+    "observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas",
+    "collisionCount",
+)  # fmt: skip
+_STATEFUL_COUNTS: Final = (
+    "replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas", "observedGeneration",
+    "collisionCount",
+)  # fmt: skip
+_DAEMON_COUNTS: Final = (
+    "currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady", "observedGeneration",
+    "updatedNumberScheduled", "numberAvailable", "numberUnavailable", "collisionCount",
+)  # fmt: skip
+_DEPLOYMENT_ORDER: Final = (
+    ("updatedReplicas", "replicas", _ABOVE),
+    ("readyReplicas", "replicas", _ABOVE),
+    ("availableReplicas", "replicas", _ABOVE),
+    ("availableReplicas", "readyReplicas", "cannot be greater than readyReplicas"),
+)
+_STATEFUL_ORDER: Final = (
+    ("readyReplicas", "replicas", _ABOVE),
+    ("currentReplicas", "replicas", _ABOVE),
+    ("updatedReplicas", "replicas", _ABOVE),
+    ("availableReplicas", "replicas", _ABOVE),
+    ("availableReplicas", "readyReplicas", "cannot be greater than status.readyReplicas"),
+)
+
+
 def deployment_status(tree: Tree, path: str, report: Report) -> None:
-    _counted(
-        tree,
-        report,
-        ("observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas", "collisionCount"),
-        (
-            ("updatedReplicas", "replicas", _ABOVE),
-            ("readyReplicas", "replicas", _ABOVE),
-            ("availableReplicas", "replicas", _ABOVE),
-            ("availableReplicas", "readyReplicas", "cannot be greater than readyReplicas"),
-        ),
-    )
+    _counted(tree, report, _DEPLOYMENT_COUNTS, _DEPLOYMENT_ORDER)
 
 
 def stateful_status(tree: Tree, path: str, report: Report) -> None:
-    _counted(
-        tree,
-        report,
-        ("replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas", "observedGeneration", "collisionCount"),
-        (
-            ("readyReplicas", "replicas", _ABOVE),
-            ("currentReplicas", "replicas", _ABOVE),
-            ("updatedReplicas", "replicas", _ABOVE),
-            ("availableReplicas", "replicas", _ABOVE),
-            ("availableReplicas", "readyReplicas", "cannot be greater than status.readyReplicas"),
-        ),
-    )
+    _counted(tree, report, _STATEFUL_COUNTS, _STATEFUL_ORDER)
 
 
 def daemon_status(tree: Tree, path: str, report: Report) -> None:
-    _counted(
-        tree,
-        report,
-        (
-            "currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady",
-            "observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable", "collisionCount",
-        ),  # fmt: skip
-        (),
-    )
+    _counted(tree, report, _DAEMON_COUNTS, ())
