@@ -175,10 +175,10 @@ def _families(spec: Tree, kind: str, report: Report) -> None:
         elif family in families[:index]:
             report.duplicate(f".spec.ipFamilies[{index}]", family)
     _POLICY(spec, ".spec", report)
-    _cluster_ips(ips, families, at, report)
+    _cluster_ips(ips, at, report)
 
 
-def _cluster_ips(ips: list[str], families: list[str], path: str, report: Report) -> None:
+def _cluster_ips(ips: list[str], path: str, report: Report) -> None:
     if len(ips) > 2:
         report.invalid(path, ips, "may only hold up to 2 values")
     for index, value in enumerate(ips):
@@ -186,11 +186,7 @@ def _cluster_ips(ips: list[str], families: list[str], path: str, report: Report)
             if index or len(ips) > 1:
                 report.invalid(f"{path}[{index}]", value, "'None' must be the first and only value")
             return
-        problems = formats.ip(value)
-        report.each_invalid(f"{path}[{index}]", value, problems)
-        family = "IPv6" if ":" in value else "IPv4"
-        if not problems and index < len(families) and families[index] in ("IPv4", "IPv6") and families[index] != family:
-            report.invalid(f"{path}[{index}]", value, f"expected an {families[index]} value as indicated by `ipFamilies[{index}]`")
+        report.each_invalid(f"{path}[{index}]", value, formats.ip(value))
     if len(ips) == 2 and len({":" in value for value in ips}) == 1 and not any(map(formats.ip, ips)):
         report.invalid(path, ips, "may specify no more than one IP for each IP family")
 
