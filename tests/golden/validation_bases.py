@@ -1124,6 +1124,61 @@ def others() -> list[Tree]:
     ]
 
 
+def definition() -> Tree:
+    validations = [{"rule": "self.replicas >= 0", "message": "m"}]
+    listed = {
+        "type": "array",
+        "items": {"type": "object", "properties": {"k": {"type": "string"}}, "required": ["k"]},
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["k"],
+    }
+    spec = {
+        "type": "object",
+        "properties": {"replicas": {"type": "integer", "default": 1, "minimum": 0}, "l": listed},
+        "x-kubernetes-validations": validations,
+    }
+    status = {"type": "object", "properties": {"replicas": {"type": "integer"}, "selector": {"type": "string"}}}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": status}}},
+        "subresources": {
+            "status": {},
+            "scale": {
+                "specReplicasPath": ".spec.replicas",
+                "statusReplicasPath": ".status.replicas",
+                "labelSelectorPath": ".status.selector",
+            },
+        },
+        "additionalPrinterColumns": [{"name": "c", "type": "string", "jsonPath": ".spec.x", "priority": 1}],
+        "selectableFields": [{"jsonPath": ".spec.replicas"}],
+    }
+    service = {"name": "s", "namespace": "n", "path": "/p", "port": 443}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": meta("bars.ex.io", False, rich=True),
+        "spec": {
+            "group": "ex.io",
+            "scope": "Namespaced",
+            "names": {
+                "plural": "bars",
+                "singular": "bar",
+                "kind": "Bar",
+                "listKind": "BarList",
+                "shortNames": ["b"],
+                "categories": ["all"],
+            },
+            "versions": [version],
+            "conversion": {
+                "strategy": "Webhook",
+                "webhook": {"clientConfig": {"service": service}, "conversionReviewVersions": ["v1"]},
+            },
+        },
+    }
+
+
 def bases() -> list[Tree]:
     """All objects, each made afresh."""
     return [
@@ -1136,4 +1191,5 @@ def bases() -> list[Tree]:
         *flow(),
         *devices(),
         *others(),
+        definition(),
     ]

@@ -223,13 +223,18 @@ def fill_requester(new: Tree, user: User) -> None:
 
 
 def prepare_definition(new: Tree, old: Tree | None) -> None:
-    """A new CustomResourceDefinition has stored only what it stores now."""
-    if old is None:
-        versions = (new.get("spec") or {}).get("versions") or ()
+    """A CustomResourceDefinition has stored what it stores now, and what it stored before."""
+    versions = (new.get("spec") or {}).get("versions") or ()
+    if old is not None:
+        status: Tree = dict(new.get("status") or {})
+        stored = list(status.get("storedVersions") or ())
+        stored += [name for version in versions if version.get("storage") and (name := version.get("name")) not in stored]
+        new["status"] = {**status, "storedVersions": stored}
+    else:
         new["status"] = {
             "conditions": None,
             "acceptedNames": {"plural": "", "kind": ""},
-            "storedVersions": [version["name"] for version in versions if version.get("storage")],
+            "storedVersions": [version.get("name") or "" for version in versions if version.get("storage")][:1],
         }
 
 
