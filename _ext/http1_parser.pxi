@@ -307,11 +307,12 @@ cdef class RequestParser:
 
     cdef int _check_head(self) except -1:
         cdef Request request = self._request
+        cdef bytes host = self._host
         if self._length < 0:
             raise RefusedError(400)
         if self._hosts != 1 and (self._hosts or self._minor):
             raise RefusedError(400, "too many Host headers" if self._hosts else "missing required Host header")
-        if self._host is not None and not _all(<const unsigned char*>PyBytes_AS_STRING(self._host), len(self._host), HOST):
+        if host is not None and not _all(<const unsigned char*>PyBytes_AS_STRING(host), len(host), HOST):
             raise RefusedError(400, "malformed Host header")
         if self._expect is not None and self._minor:
             if self._expect.lower() != b"100-continue":

@@ -456,8 +456,9 @@ cdef class HTTP1Protocol:
             self._transport.abort()
 
     cdef void _close_if_idle(self) except *:
-        if self._state == OPEN and not self._busy and not self._parser._buffered() and self._parser._phase == REQUEST_LINE:
-            self._close()
+        if self._state == OPEN and not self._busy and self._parser._phase == REQUEST_LINE:
+            if not self._parser._buffered():
+                self._close()
 
     cdef inline void _set_timer(self, Timer timer, double seconds) noexcept:
         self._timer = timer

@@ -108,7 +108,9 @@ def _watch_revision(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
         quoted = errors.go_quote(text)
         raise errors.APIError(
-            "", f"resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax", code=500
+            "",
+            f"resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax",
+            code=500,
         )
     return int(text)
 
@@ -134,6 +136,7 @@ class Watch:
         self.mark_initial_end = False
         self._writer: StreamWriter | None = None
         self._watcher: Watcher | None = None
+        self._catching_up: asyncio.Future[None] | None = None
         self._timers: list[asyncio.TimerHandle] = []
         self._sent = 0
         self._table_started = False
@@ -178,6 +181,8 @@ class Watch:
         for timer in self._timers:
             timer.cancel()
         self._timers.clear()
+        if self._catching_up is not None:
+            self._catching_up.cancel()
         if self._watcher is not None:
             self._watcher.stop()
             self._watcher = None
@@ -211,7 +216,7 @@ class Watch:
             self._fail(error)
             return
         if isinstance(watcher, Awaitable):
-            asyncio.ensure_future(self._subscribed_later(watcher))
+            self._catching_up = asyncio.ensure_future(self._subscribed_later(watcher))
         else:
             self._subscribed(watcher)
 

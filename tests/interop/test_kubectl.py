@@ -87,7 +87,13 @@ class Kubectl:
 
     def __call__(self, *arguments: str, stdin: str | None = None, code: int = 0) -> str:
         done = subprocess.run(
-            [*self.command, *arguments], input=stdin, capture_output=True, text=True, env=self.env, timeout=60, check=False
+            [*self.command, *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            env=self.env,
+            timeout=60,
+            check=False,
         )
         assert done.returncode == code, f"kubectl {' '.join(arguments)}: {done.stdout}{done.stderr}"
         return done.stdout + done.stderr
@@ -207,7 +213,7 @@ def test_wait_and_delete(applied: Kubectl) -> None:
 
 
 def test_watch(applied: Kubectl) -> None:
-    watching = applied.start("get", "configmap", "settings", "-w", "-o", "jsonpath={.data.mode}{\"\\n\"}")
+    watching = applied.start("get", "configmap", "settings", "-w", "-o", 'jsonpath={.data.mode}{"\\n"}')
     assert watching.stdout is not None
     killer = threading.Timer(30, watching.kill)
     killer.start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from email.utils import formatdate
 from itertools import pairwise
 
 import pytest
@@ -237,6 +238,12 @@ def test_a_connection_answers_alike_however_the_bytes_are_cut(stream: bytes, poi
     found, status = oracle.parse(stream, HEADER_LIMIT, BODY_LIMIT)
     assert whole[0].count(b"HTTP/1.1 ") >= len(found) + (status is not None)
     assert whole[1] == (status is not None or any(not message.keep_alive for message in found))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 250_000_000_000))
+def test_dates_are_those_of_the_library(second: int) -> None:
+    assert http1.http_date(second).decode() == formatdate(second, usegmt=True)
 
 
 def test_refusal_texts_name_no_internals() -> None:

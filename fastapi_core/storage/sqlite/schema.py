@@ -4,11 +4,11 @@
 is therefore stored once. Storing it in both tables was measured against this (32 writes per commit, 4 KiB pages, random
 keys): CPU per write 17 us against 41 us at 200 bytes, 24 against 85 at 1,000 bytes, 36 against 119 at 5,000 bytes, and
 twice the file, because a value in the key-ordered table rewrites a random page per write while history only appends.
-The price is a lookup by rowid per key in a list.
+The price is a lookup by rowid per key in a list: 10,000 objects of 5,000 bytes are listed in 66 ms of CPU.
 
-A deletion is a history row without value and with `created` 0. `previous` links a change to the revision it replaced
-(0: the key did not exist), which makes events with their previous state, lists in the past and compaction plain range
-scans by revision, without a second index to maintain.
+Only `history` is written; triggers derive `current` from it. A deletion is a history row without value and with
+`created` 0. `previous` links a change to the revision it replaced (0: the key did not exist), which makes events with
+their previous state, lists in the past and compaction plain range scans by revision, without one more index.
 
 The revision counter needs no row of its own: it is the larger of the newest history row and the compacted revision,
 and compaction records its revision in the transaction that first deletes a row.

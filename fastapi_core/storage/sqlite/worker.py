@@ -306,9 +306,7 @@ class Worker:
         self._find_expiry()
 
     def _find_expiry(self) -> None:
-        (first,) = self._connection.execute(
-            "SELECT min(expiry) FROM current WHERE expiry IS NOT NULL"
-        ).fetchone()
+        (first,) = self._connection.execute("SELECT min(expiry) FROM current WHERE expiry IS NOT NULL").fetchone()
         self._next_expiry = float("inf") if first is None else first
 
     def _post(self, call: Callable[..., None], *args: Any) -> None:
