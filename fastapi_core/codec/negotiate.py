@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple
 
 from fastapi_core.errors import APIError, not_acceptable
 
-Format = Literal["json", "yaml"]
+Format = Literal["json", "yaml", "protobuf"]
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
@@ -22,7 +22,13 @@ RESOURCE_TYPES: Final = (JSON, YAML, PROTOBUF)
 #: The same for a 415.
 BODY_TYPES: Final = (JSON, YAML, PROTOBUF)
 
-_FORMATS: Final[dict[tuple[str, str], Format]] = {("application", "json"): "json", ("application", "yaml"): "yaml"}
+_FORMATS: Final[dict[tuple[str, str], Format]] = {
+    ("application", "json"): "json",
+    ("application", "yaml"): "yaml",
+}
+_BODIES: Final[dict[tuple[str, str], Format]] = {**_FORMATS, ("application", "vnd.kubernetes.protobuf"): "protobuf"}
+_ALL: Final[tuple[Format, ...]] = ("json", "yaml", "protobuf")
+_MEDIA: Final[dict[Format, str]] = {"json": JSON, "yaml": YAML, "protobuf": PROTOBUF}
 _LONGEST_KEPT: Final = 512
 
 
@@ -41,7 +47,7 @@ class MediaType(NamedTuple):
     @property
     def content_type(self) -> str:
         """The Content-Type of an answer in this form (watch frames have the same as single objects)."""
-        return JSON if self.format == "json" else YAML
+        return _MEDIA[self.format]
 
 
 #: A set of transformations: (group, version, kind) triples.
@@ -176,4 +182,4 @@ def content_type(header: str) -> Format | None:
     if any(param.strip() and "=" not in param for param in params):
         return None
     main, _, sub = media.partition("/")
-    return _FORMATS.get((main, sub))
+    return _BODIES.get((main, sub))

@@ -23,7 +23,7 @@ GENERATE_ATTEMPTS = 8
 
 def expected_of(scope: Scope) -> Expected:
     definition = scope.definition
-    return Expected(definition.kind, definition.group, definition.version, definition.type)
+    return Expected(definition.kind, definition.group, definition.version, definition.type, definition.custom)
 
 
 def creator(scope: Scope) -> Endpoint:

@@ -8,7 +8,7 @@ from typing import Any
 from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.admission.chain import Attributes
-from fastapi_core.codec import decode
+from fastapi_core.codec import decode, protobuf
 from fastapi_core.http.exchange import Response
 from fastapi_core.registry import lifecycle
 from fastapi_core.registry.store import Page, retrying
@@ -18,6 +18,7 @@ from fastapi_core.rest.body import body_form
 from fastapi_core.rest.list import read_page
 from fastapi_core.rest.options import DeleteOptions, checked_delete, delete_options_from_query, list_options
 from fastapi_core.rest.scope import Scope
+from fastapi_core.schema.tables import type_of
 from fastapi_core.storage.interface import StorageError
 
 JOB_WARNING = (
@@ -31,7 +32,7 @@ def read_options(ctx: RequestContext) -> DeleteOptions:
     if not ctx.request.body:
         return delete_options_from_query(ctx.request.query)
     try:
-        tree = decode.parse(ctx.request.body, body_form(ctx)).tree
+        tree = _options_tree(ctx.request.body, body_form(ctx))
     except decode.DecodeError as error:
         raise errors.bad_request(str(error)) from error
     if tree is None:
@@ -52,6 +53,16 @@ def read_options(ctx: RequestContext) -> DeleteOptions:
         uid=_member(preconditions, "uid", str),
         resource_version=_member(preconditions, "resourceVersion", str),
     )
+
+
+def _options_tree(body: bytes, form: str) -> Any:
+    if form != "protobuf":
+        return decode.parse(body, form).tree
+    envelope = protobuf.open_envelope(body)
+    kind = envelope.kind or "DeleteOptions"
+    if kind != "DeleteOptions":
+        return {"kind": kind}
+    return decode.from_protobuf(type_of("meta/v1.DeleteOptions"), envelope.message)
 
 
 def _member(tree: dict[str, Any], name: str, kind: type) -> Any:

@@ -20,7 +20,7 @@ def sample(name):
 
 
 def type_named(api_version, kind):
-    if kind == "WatchEvent":  # no kind in its JSON, and its envelope has one all the same
+    if not kind:  # the one sample that is no object
         return type_of("meta/v1.WatchEvent")
     group, _, version = api_version.rpartition("/")
     found = type_for(group, version, kind)
@@ -33,8 +33,7 @@ def test_sample_is_read_from_protobuf(name):
     tree, wire = sample(name)
     envelope = protobuf.open_envelope(wire)
     type_ = type_named(envelope.api_version, envelope.kind)
-    assert tree.get("apiVersion", "v1") == envelope.api_version
-    assert tree.get("kind", "WatchEvent") == envelope.kind
+    assert (envelope.api_version, envelope.kind) == (tree.get("apiVersion", ""), tree.get("kind", ""))
     decoded = normalize(type_, protobuf.decode(type_, envelope.message))
     expected = normalize(type_, {k: v for k, v in tree.items() if k not in ("kind", "apiVersion")})
     assert decoded == expected
@@ -44,6 +43,5 @@ def test_sample_is_read_from_protobuf(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_sample_is_written_to_the_same_bytes(name):
     tree, wire = sample(name)
-    tree = {"apiVersion": "v1", "kind": "WatchEvent", **tree}
-    type_ = type_named(tree["apiVersion"], tree["kind"])
+    type_ = type_named(tree.get("apiVersion", ""), tree.get("kind", ""))
     assert protobuf.document(type_, tree) == wire
