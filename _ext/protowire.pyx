@@ -65,9 +65,9 @@ cdef enum:
 cdef enum:
     MAX_NUMBER = 65535  # of a field: plans look numbers up in a table
     FIRST_SIZE = 4096
-    # From year 0 to year 9999 in seconds around 1970, as texts with four digits for the year need it.
 
 
+# Years 0 to 9999, which have four digits, in seconds around 1970.
 cdef long long FIRST_SECOND = -62167219200
 cdef long long LAST_SECOND = 253402300799
 cdef long long ZERO_SECOND = -62135596800  # year 1: Go's zero time
@@ -857,8 +857,28 @@ cdef bint read_time(str text, long long* seconds, int* micros) except -1:
 
 # --- documents ---------------------------------------------------------------------------------------------------
 
-def delimited(int number, bytes data not None):
-    """A length-delimited field: tag, length, `data`."""
-    cdef Writer writer = Writer()
-    writer.octets(number, data)
-    return writer.taken()
+def opening(int number, Py_ssize_t size):
+    """Tag and length of a length-delimited field whose `size` bytes follow."""
+    cdef unsigned char out[16]
+    cdef Py_ssize_t at = 15
+    cdef Py_ssize_t start
+    if not 0 < number <= MAX_NUMBER or size < 0:
+        raise ValueError(f"no field: number {number}, {size} bytes")
+    start = put_varint(out, at, <unsigned long long>size)
+    start = put_varint(out, start, (<unsigned long long>number) << 3 | LENGTH)
+    return PyBytes_FromStringAndSize(<const char*>out + start, at - start)
+
+
+cdef inline Py_ssize_t put_varint(unsigned char* out, Py_ssize_t end, unsigned long long value) noexcept:
+    """A number that ends before `end`; where it starts. Room for ten bytes is needed."""
+    cdef unsigned char digits[10]
+    cdef int size = 0, i
+    while value >= 0x80:
+        digits[size] = <unsigned char>(value & 0x7F | 0x80)
+        size += 1
+        value >>= 7
+    digits[size] = <unsigned char>value
+    size += 1
+    for i in range(size):
+        out[end - size + i] = digits[i]
+    return end - size

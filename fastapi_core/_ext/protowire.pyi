@@ -68,5 +68,5 @@ class Message:
     def encode(self, tree: dict[str, Any]) -> bytes:
         """The message of a tree; ValueError, TypeError or OverflowError when a value does not fit its field."""
 
-def delimited(number: int, data: bytes) -> bytes:
-    """A length-delimited field: tag, length, `data`."""
+def opening(number: int, size: int) -> bytes:
+    """Tag and length of a length-delimited field whose `size` bytes follow."""

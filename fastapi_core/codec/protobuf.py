@@ -7,7 +7,8 @@ tables into its messages.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -16,6 +17,7 @@ from fastapi_core._ext import jsonscan, protowire
 from fastapi_core.codec import json
 from fastapi_core.meta import time as times
 from fastapi_core.schema.errors import DecodeError
+from fastapi_core.schema.tables import type_for, type_of
 from fastapi_core.schema.types import Field, Type
 
 MAGIC: Final = b"k8s\x00"
@@ -23,7 +25,7 @@ MAGIC: Final = b"k8s\x00"
 ENVELOPE_END: Final = b"\x1a\x00\x22\x00"
 
 _RAW_NUMBER: Final = 2
-"""The object of an envelope, the item of a list and the object of a watch event all have this field number."""
+"""The object of an envelope, the items of a list and the object of a watch event all have this field number."""
 
 _SCALARS: Final = {
     "string": protowire.STRING,
@@ -75,11 +77,12 @@ def encode(type_: Type, tree: dict[str, Any]) -> bytes:
     return message_of(type_).encode(tree)
 
 
-def chunk(message: bytes) -> bytes:
+def chunk(message: bytes, number: int = _RAW_NUMBER) -> bytes:
     """A message as a list and an envelope hold it: behind its tag and length."""
-    return protowire.delimited(_RAW_NUMBER, message)
+    return protowire.opening(number, len(message)) + message
 
 
+@lru_cache(maxsize=1024)
 def envelope_start(api_version: str, kind: str) -> bytes:
     """What stands before the `chunk` of an object in an envelope; `ENVELOPE_END` stands behind it."""
     return MAGIC + _ENVELOPE_START.encode({"typeMeta": {"apiVersion": api_version, "kind": kind}})
@@ -91,9 +94,28 @@ def document(type_: Type, tree: dict[str, Any]) -> bytes:
     return start + chunk(encode(type_, tree)) + ENVELOPE_END
 
 
+def answer(tree: dict[str, Any]) -> bytes:
+    """A document by the kind it names: a Status, a review, a discovery document, partial metadata."""
+    group, _, version = tree.get("apiVersion", "").rpartition("/")
+    type_ = type_for(group, version, tree["kind"])
+    if type_ is None:
+        raise LookupError(f"no message is known for {tree['kind']} of {tree.get('apiVersion')}")
+    return document(type_, tree)
+
+
+def list_document(
+    api_version: str, kind: str, metadata: dict[str, Any], items: Iterable[bytes], *, metadata_last: bool = False
+) -> bytes:
+    """A list of objects, each as its `chunk`. `metadata_last`: the two fields have each other's number."""
+    meta = encode(type_of("meta/v1.ListMeta"), metadata)
+    parts = [*items, chunk(meta, 2)] if metadata_last else [chunk(meta, 1), *items]
+    opening = protowire.opening(_RAW_NUMBER, sum(map(len, parts)))
+    return b"".join([envelope_start(api_version, kind), opening, *parts, ENVELOPE_END])
+
+
 def watch_frame(event: str, body: bytes) -> bytes:
     """An event of a watch: its size in four bytes, its type, the enveloped object."""
-    frame = protowire.delimited(1, event.encode()) + chunk(protowire.delimited(1, body))
+    frame = chunk(event.encode(), 1) + chunk(chunk(body, 1))
     return len(frame).to_bytes(4, "big") + frame
 
 

@@ -80,7 +80,7 @@ def deleter(scope: Scope) -> Endpoint:
     """DELETE .../NAME."""
 
     def delete(ctx: RequestContext) -> Awaitable[Response]:
-        render.check_form(render.media_type(ctx), collection=False)
+        render.check_form(render.media_type(ctx, scope), collection=False)
         options = read_options(ctx)
         return _delete(ctx, scope, options)
 
@@ -104,7 +104,7 @@ def _success(ctx: RequestContext, scope: Scope, obj: CachedObject) -> Response:
     details = {k: v for k, v in details.items() if v}
     details["uid"] = obj.tree()["metadata"].get("uid", "")
     return render.tree(
-        ctx, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+        ctx, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}, scope=scope
     )
 
 
@@ -144,7 +144,7 @@ def collection_deleter(scope: Scope) -> Endpoint:
     """DELETE of a collection: each object that matches, one after the other; answers the list."""
 
     def delete(ctx: RequestContext) -> Awaitable[Response]:
-        media = render.media_type(ctx)
+        media = render.media_type(ctx, scope)
         render.check_form(media, collection=True)
         listing = list_options(ctx.request.query)
         matcher = scope.matcher(listing)
@@ -167,4 +167,4 @@ async def _collection(
                 raise
         except StorageError as error:
             raise scope.store.write_error(error, obj.name) from error
-    return render.page(ctx, scope, render.media_type(ctx), page, selected=matcher is not None)
+    return render.page(ctx, scope, render.media_type(ctx, scope), page, selected=matcher is not None)
