@@ -1,4 +1,4 @@
-"""Protobuf messages of API types, to and from the trees their JSON has (see `fastapi_core/codec/protobuf.py`)."""
+"""Plans of protobuf messages (see `fastapi_core/codec/protobuf.py`)."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, Final, final
@@ -60,13 +60,3 @@ class Message:
     @property
     def name(self) -> str: ...
     def __init__(self, name: str, members: Iterable[Member]) -> None: ...
-    def decode(self, data: bytes, limit: int) -> dict[str, Any]:
-        """The tree of a message: members that are set, in the order of the wire, `limit` levels of containers at most.
-
-        ValueError with the reference's text for bytes that are no such message.
-        """
-    def encode(self, tree: dict[str, Any]) -> bytes:
-        """The message of a tree; ValueError, TypeError or OverflowError when a value does not fit its field."""
-
-def opening(number: int, size: int) -> bytes:
-    """Tag and length of a length-delimited field whose `size` bytes follow."""

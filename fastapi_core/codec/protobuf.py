@@ -1,7 +1,7 @@
 """Protobuf as the reference reads and writes it: an envelope that names the kind, around the message of the object.
 
 The tree of a message is the one its JSON has. What is read holds the members the wire holds, to be normalised like a
-JSON body; what is written takes a normalised tree. The walk is compiled (`_ext/protowire.pyx`); this module turns type
+JSON body; what is written takes a normalised tree. The walk is compiled (`_ext/protoread.pyx`, `_ext/protowrite.pyx`); this module turns type
 tables into its messages.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from fastapi_core._ext import jsonscan, protowire
+from fastapi_core._ext import jsonscan, protoread, protowire, protowrite
 from fastapi_core.codec import json
 from fastapi_core.meta import time as times
 from fastapi_core.schema.errors import DecodeError
@@ -67,25 +67,25 @@ def decode(type_: Type, message: bytes) -> dict[str, Any]:
 
 def _decode(message: protowire.Message, data: bytes) -> dict[str, Any]:
     try:
-        return message.decode(data, json.MAX_DEPTH)
+        return protoread.decode(message, data, json.MAX_DEPTH)
     except ValueError as error:
         raise DecodeError(str(error)) from None
 
 
 def encode(type_: Type, tree: dict[str, Any]) -> bytes:
     """The message of a normalised tree, without its envelope."""
-    return message_of(type_).encode(tree)
+    return protowrite.encode(message_of(type_), tree)
 
 
 def chunk(message: bytes, number: int = _RAW_NUMBER) -> bytes:
     """A message as a list and an envelope hold it: behind its tag and length."""
-    return protowire.opening(number, len(message)) + message
+    return protowrite.opening(number, len(message)) + message
 
 
 @lru_cache(maxsize=1024)
 def envelope_start(api_version: str, kind: str) -> bytes:
     """What stands before the `chunk` of an object in an envelope; `ENVELOPE_END` stands behind it."""
-    return MAGIC + _ENVELOPE_START.encode({"typeMeta": {"apiVersion": api_version, "kind": kind}})
+    return MAGIC + protowrite.encode(_ENVELOPE_START, {"typeMeta": {"apiVersion": api_version, "kind": kind}})
 
 
 def document(type_: Type, tree: dict[str, Any]) -> bytes:
@@ -109,7 +109,7 @@ def list_document(
     """A list of objects, each as its `chunk`. `metadata_last`: the two fields have each other's number."""
     meta = encode(type_of("meta/v1.ListMeta"), metadata)
     parts = [*items, chunk(meta, 2)] if metadata_last else [chunk(meta, 1), *items]
-    opening = protowire.opening(_RAW_NUMBER, sum(map(len, parts)))
+    opening = protowrite.opening(_RAW_NUMBER, sum(map(len, parts)))
     return b"".join([envelope_start(api_version, kind), opening, *parts, ENVELOPE_END])
 
 
