@@ -23,7 +23,7 @@ def lister(scope: Scope, watches: WatchServer) -> Endpoint:
         options = list_options(ctx.request.query)
         if options.watch:
             return watches.start(ctx, scope, options)
-        media = render.media_type(ctx)
+        media = render.media_type(ctx, scope)
         render.check_form(media, collection=True)
         matcher = scope.matcher(options)
         found = read_page(scope, ctx.info.namespace, options, matcher)

@@ -34,7 +34,7 @@ def patcher(scope: Scope, subresource: str = "") -> Endpoint:
     definition = scope.definition
 
     def patch(ctx: RequestContext) -> Awaitable[Response]:
-        media = render.media_type(ctx)
+        media = render.media_type(ctx, scope)
         render.check_form(media, collection=False)
         engine, problems = patch_engine(ctx, definition.type, custom=definition.custom)
         options = write_options(ctx.request.query, "PatchOptions")
