@@ -9,6 +9,7 @@ from fastapi_core._ext.objects import CachedObject
 from fastapi_core.admission.chain import Attributes
 from fastapi_core.errors import FieldError
 from fastapi_core.http.exchange import Response
+from fastapi_core.patch.managers import same_but_time
 from fastapi_core.registry import lifecycle
 from fastapi_core.registry.definition import Tree
 from fastapi_core.registry.metadata import dedup_owner_references, version_required
@@ -16,7 +17,7 @@ from fastapi_core.registry.store import CONFLICT_TEXT, retrying
 from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest import render
 from fastapi_core.rest.body import read_object
-from fastapi_core.rest.create import create_object, expected_of, settle_namespace
+from fastapi_core.rest.create import create_object, expected_of, manager_of, settle_namespace
 from fastapi_core.rest.defaulting import apply_defaults
 from fastapi_core.rest.options import WriteOptions, write_options
 from fastapi_core.rest.scope import Scope
@@ -130,14 +131,26 @@ async def _gate(
     """Admission and the strategy; returns whether the old object was already being deleted."""
     for warning in dedup_owner_references(tree):
         ctx.warn(warning)
+    scope.tracker(subresource).update(old, tree, manager_of(ctx, options), lifecycle.timestamp())
     attributes = Attributes(
         "UPDATE", scope.definition, subresource, ctx.info.namespace, ctx.info.name, tree, old, options.dry_run, ctx
     )
     await scope.admission.mutate(attributes)
+    _keep_times(tree, old)
     for warning in lifecycle.before_update(scope.definition, tree, old, prepare):
         ctx.warn(warning)
     await scope.admission.validate(attributes)
     return bool(old["metadata"].get("deletionTimestamp"))
+
+
+def _keep_times(tree: Tree, old: Tree) -> None:
+    """Entries that changed nothing but their time, on an object that did not change either, keep the old one."""
+    metadata, previous = tree["metadata"], old["metadata"]
+    entries, known = metadata.get("managedFields"), previous.get("managedFields")
+    if entries == known or not same_but_time(entries, known):
+        return
+    if {**tree, "metadata": {**metadata, "managedFields": known}} == old:
+        metadata["managedFields"] = known
 
 
 def _check_version(scope: Scope, tree: Tree, old: Tree, *, replace: bool) -> None:

@@ -1,0 +1,178 @@
+"""Who owns which fields after an object was created, replaced or patched.
+
+A `Tracker` belongs to one resource in one version, or to one of its subresources. Update entries say what their manager
+set last: each write takes what it changed from everybody and gives it to the writer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from fastapi_core.patch import fieldset, managers
+from fastapi_core.patch.fieldset import FieldSet
+from fastapi_core.patch.managers import Identity, Managed, Record
+from fastapi_core.patch.shapes import Shape, shape_of, without
+from fastapi_core.patch.typed import BadItem, compare
+from fastapi_core.schema.types import Type
+
+Tree = dict[str, Any]
+
+_UNTRACKED = (
+    ("apiVersion",),
+    ("kind",),
+    *(
+        ("metadata", name)
+        for name in (
+            "name",
+            "namespace",
+            "creationTimestamp",
+            "selfLink",
+            "uid",
+            "clusterName",
+            "generation",
+            "managedFields",
+            "resourceVersion",
+        )
+    ),
+)
+"""Paths nobody owns."""
+BEFORE_APPLY = "before-first-apply"
+
+
+class Versions:
+    """The other versions of a resource, for entries written in them."""
+
+    __slots__ = ("_find", "_known")
+
+    def __init__(self, find: Callable[[str], tuple[Type, Callable[[Tree], Tree]] | None]) -> None:
+        self._find = find
+        self._known: dict[str, tuple[Type, Callable[[Tree], Tree]] | None] = {}
+
+    def get(self, version: str) -> tuple[Type, Callable[[Tree], Tree]] | None:
+        """Type of a version (`apps/v1`) and the conversion into it; None when there is no such version."""
+        if version not in self._known:
+            self._known[version] = self._find(version)
+        return self._known[version]
+
+
+NO_VERSIONS = Versions(lambda version: None)
+
+
+class Tracker:
+    """`version` is the apiVersion written into entries; `reset` are paths of member names that the resource's strategy
+    does not let this endpoint change, so that nobody comes to own them through it."""
+
+    def __init__(
+        self,
+        type_: Type,
+        version: str,
+        *,
+        subresource: str = "",
+        reset: Iterable[tuple[str, ...]] = (),
+        versions: Versions = NO_VERSIONS,
+    ) -> None:
+        self.version = version
+        self.subresource = subresource
+        self.reset = tuple(reset)
+        self.versions = versions
+        self._type = type_
+        self._shapes: dict[str, tuple[Shape, Shape]] = {}
+
+    @property
+    def shape(self) -> Shape:
+        """Shape of the whole object."""
+        return self._shape(self.version, self._type)[0]
+
+    @property
+    def tracked(self) -> Shape:
+        """Shape of what can be owned through this endpoint."""
+        return self._shape(self.version, self._type)[1]
+
+    def _shape(self, version: str, type_: Type) -> tuple[Shape, Shape]:
+        known = self._shapes.get(version)
+        if known is None:
+            shape = shape_of(type_)
+            known = self._shapes[version] = shape, without(shape, (*_UNTRACKED, *self.reset))
+        return known
+
+    def in_version(self, version: str, tree: Tree) -> tuple[Tree, Shape, Shape] | None:
+        """An object in another version with both shapes; None when there is no such version."""
+        if version == self.version:
+            return tree, *self._shape(version, self._type)
+        found = self.versions.get(version)
+        if found is None:
+            return None
+        type_, convert = found
+        return convert(tree), *self._shape(version, type_)
+
+    # Updates
+
+    def update(self, current: Tree | None, new: Tree, manager: str, now: str) -> None:
+        """Set the managedFields of `new`, which replaces `current` (None: is created).
+
+        `now` is the time for the writer's entry. Objects whose entries were cleared are left alone until the next apply.
+        """
+        metadata = new["metadata"]
+        before: list[Tree] | None = current["metadata"].get("managedFields") if current is not None else None
+        given = metadata.get("managedFields") if not self.subresource else None
+        managed = managers.chosen(before, given)
+        if managed or current is None:
+            try:
+                self.record_update(current or {}, new, managed, manager, now)
+            except BadItem:
+                managed = managers.live(before)
+        if managed:
+            metadata["managedFields"] = managers.write(managed)
+        else:
+            metadata.pop("managedFields", None)
+
+    def record_update(self, current: Tree, new: Tree, managed: Managed, manager: str, now: str) -> None:
+        """Account for a change in `managed`."""
+        touched, removed = compare(self.tracked, current, new)
+        self.disown(managed, current, new, (touched, removed))
+        if touched:
+            who = managers.updater(manager, self.version, self.subresource)
+            known = managed.get(who)
+            fields = fieldset.union(touched, known.fields) if known is not None else touched
+            managed[who] = Record(fields, self.version, now)
+            managers.bound(managed)
+
+    def disown(
+        self,
+        managed: Managed,
+        current: Tree,
+        new: Tree,
+        changes: tuple[FieldSet, FieldSet],
+        *,
+        except_for: Identity | None = None,
+    ) -> None:
+        """Take what changed or went away from all entries; entries without fields or of unknown versions go."""
+        known: dict[str, tuple[FieldSet, FieldSet] | None] = {self.version: changes}
+        for who, record in list(managed.items()):
+            if who == except_for:
+                continue
+            version = record.version
+            if version not in known:
+                known[version] = self.changes_in(version, current, new)
+            found = known[version]
+            if found is None:
+                del managed[who]
+                continue
+            fields = record.fields
+            for gone in found:
+                if gone:
+                    fields = fieldset.difference(fields, gone)
+            if not fields:
+                del managed[who]
+            elif fields is not record.fields:
+                managed[who] = Record(fields, version, record.time)
+
+    def changes_in(self, version: str, current: Tree, new: Tree) -> tuple[FieldSet, FieldSet] | None:
+        """What changed as another version sees it; None when there is no such version."""
+        after = self.in_version(version, new)
+        if after is None:
+            return None
+        tracked = after[2]
+        before = self.in_version(version, current) if current else None
+        return compare(tracked, before[0] if before is not None else {}, after[0])

@@ -1,0 +1,63 @@
+"""Field ownership of a resource: what its endpoints can own, and how entries of other versions are understood.
+
+`RESET` lists, where they differ from the rule, the fields a strategy puts back to what they were; nobody owns them
+through that endpoint. The rule: the object itself does not change status where status is a subresource, and status
+does not change spec.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from fastapi_core.patch.tracking import Tracker, Versions
+from fastapi_core.registry.conversion import converter
+from fastapi_core.registry.definition import ResourceDefinition, Tree
+from fastapi_core.schema.tables import type_for
+from fastapi_core.schema.types import Type
+
+Paths = tuple[tuple[str, ...], ...]
+
+RESET: Final[dict[tuple[str, str, str], Paths]] = {}
+
+
+def tracker(definition: ResourceDefinition, subresource: str = "", versions: Versions | None = None) -> Tracker:
+    """The tracker of a resource or of one of its subresources; `versions` are the built-in ones unless given."""
+    return Tracker(
+        definition.type,
+        definition.group_version,
+        subresource=subresource,
+        reset=reset_fields(definition, subresource),
+        versions=versions or builtin_versions(definition),
+    )
+
+
+def reset_fields(definition: ResourceDefinition, subresource: str) -> Paths:
+    """Fields that cannot be changed, and so not be owned, through an endpoint."""
+    if definition.custom:
+        if subresource == "status":
+            return ("spec",), ("metadata",)
+        return (("status",),) if "status" in definition.subresources else ()
+    known = RESET.get((definition.group, definition.kind, subresource))
+    if known is not None:
+        return known
+    if subresource == "status":
+        return (("spec",),)
+    return (("status",),) if "status" in definition.subresources else ()
+
+
+def builtin_versions(definition: ResourceDefinition) -> Versions:
+    """Versions of a built-in resource: those the type tables have a type of the kind for."""
+
+    def find(version: str) -> tuple[Type, Callable[[Tree], Tree]] | None:
+        group, _, name = version.rpartition("/")
+        if group != definition.group:
+            return None
+        type_ = type_for(group, name, definition.kind)
+        if type_ is None or not type_.kind:
+            return None
+        convert = converter(definition, replace(definition, version=name, type=type_))
+        return type_, convert if convert is not None else lambda tree: tree
+
+    return Versions(find)
