@@ -28,7 +28,7 @@ SELF = "."
 _MAX_DEPTH = 200
 
 
-class MalformedFields(ValueError):
+class FieldsError(ValueError):
     """A FieldsV1 document that is not one."""
 
 
@@ -232,22 +232,22 @@ def recursive_difference(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def parse(document: Any) -> FieldSet:
-    """A FieldsV1 document of a client as a canonical set; MalformedFields when it is none.
+    """A FieldsV1 document of a client as a canonical set; FieldsError when it is none.
 
     Elements of a kind nobody knows are left out, as the reference skips what a later version may have written.
     """
     if not isinstance(document, dict):
-        raise MalformedFields("fields are not an object")
+        raise FieldsError("fields are not an object")
     return {element: node for element, node in _parse(document, 0).items() if element != SELF}
 
 
 def _parse(document: FieldSet, depth: int) -> FieldSet:
     if depth > _MAX_DEPTH:
-        raise MalformedFields("fields are nested too deep")
+        raise FieldsError("fields are nested too deep")
     out: FieldSet = {}
     for text, below in document.items():
         if not isinstance(below, dict):
-            raise MalformedFields(f"what stands under {text} is not an object")
+            raise FieldsError(f"what stands under {text} is not an object")
         if text == SELF:
             out[SELF] = LEAF
             continue
@@ -263,9 +263,9 @@ def _parse(document: FieldSet, depth: int) -> FieldSet:
 
 
 def canonical(text: str) -> str | None:
-    """A client's path element as it is written here; None for an unknown kind, MalformedFields for no element at all."""
+    """A client's path element as it is written here; None for an unknown kind, FieldsError for no element at all."""
     if len(text) < 2 or text[1] != ":":
-        raise MalformedFields(f"missing colon: {text}")
+        raise FieldsError(f"missing colon: {text}")
     kind, content = text[0], text[2:]
     if kind == "f":
         return text
@@ -276,9 +276,9 @@ def canonical(text: str) -> str | None:
             return None
         value = orjson.loads(content)
     except ValueError as error:
-        raise MalformedFields(str(error)) from error
+        raise FieldsError(str(error)) from error
     if kind == "v":
         return "v:" + json_codec.encode(value).decode()
     if not isinstance(value, dict):
-        raise MalformedFields(f"not a key: {text}")
+        raise FieldsError(f"not a key: {text}")
     return keyed_by(value)

@@ -93,7 +93,7 @@ def read_checked(entries: list[Entry] | None) -> Managed | None:
             return None
         try:
             fields = fieldset.parse(entry.get("fieldsV1") or {})
-        except fieldset.MalformedFields:
+        except fieldset.FieldsError:
             return None
         managed[_identity(entry)] = Record(fields, entry["apiVersion"], entry.get("time"))
     return managed

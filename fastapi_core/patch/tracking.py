@@ -7,13 +7,13 @@ set last: each write takes what it changed from everybody and gives it to the wr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastapi_core.patch import fieldset, managers
 from fastapi_core.patch.fieldset import FieldSet
 from fastapi_core.patch.managers import Identity, Managed, Record
 from fastapi_core.patch.shapes import Shape, shape_of, without
-from fastapi_core.patch.typed import BadItem, compare
+from fastapi_core.patch.typed import ItemError, compare
 from fastapi_core.schema.types import Type
 
 Tree = dict[str, Any]
@@ -40,23 +40,39 @@ _UNTRACKED = (
 BEFORE_APPLY = "before-first-apply"
 
 
+class Version(NamedTuple):
+    """Another version of a resource: its type, and the conversions from and to the version a tracker works in."""
+
+    type: Type
+    into: Callable[[Tree], Tree]
+    back: Callable[[Tree], Tree]
+
+
 class Versions:
-    """The other versions of a resource, for entries written in them."""
+    """The other versions of a resource, for entries written in them, found as they are needed."""
 
     __slots__ = ("_find", "_known")
 
-    def __init__(self, find: Callable[[str], tuple[Type, Callable[[Tree], Tree]] | None]) -> None:
+    def __init__(self, find: Callable[[str], Version | None]) -> None:
         self._find = find
-        self._known: dict[str, tuple[Type, Callable[[Tree], Tree]] | None] = {}
+        self._known: dict[str, Version | None] = {}
 
-    def get(self, version: str) -> tuple[Type, Callable[[Tree], Tree]] | None:
-        """Type of a version (`apps/v1`) and the conversion into it; None when there is no such version."""
-        if version not in self._known:
-            self._known[version] = self._find(version)
-        return self._known[version]
+    def get(self, name: str) -> Version | None:
+        """The version of an apiVersion; None when there is no such version."""
+        if name not in self._known:
+            self._known[name] = self._find(name)
+        return self._known[name]
 
 
-NO_VERSIONS = Versions(lambda version: None)
+NO_VERSIONS = Versions(lambda name: None)
+
+
+class Seen(NamedTuple):
+    """An object in some version, with the shape of the whole and of what can be owned."""
+
+    tree: Tree
+    shape: Shape
+    tracked: Shape
 
 
 class Tracker:
@@ -77,34 +93,54 @@ class Tracker:
         self.reset = tuple(reset)
         self.versions = versions
         self._type = type_
+        self._settable: Shape | None = None
         self._shapes: dict[str, tuple[Shape, Shape]] = {}
 
     @property
     def shape(self) -> Shape:
         """Shape of the whole object."""
-        return self._shape(self.version, self._type)[0]
+        return self._pair(self.version, self._type)[0]
 
     @property
     def tracked(self) -> Shape:
         """Shape of what can be owned through this endpoint."""
-        return self._shape(self.version, self._type)[1]
+        return self._pair(self.version, self._type)[1]
 
-    def _shape(self, version: str, type_: Type) -> tuple[Shape, Shape]:
+    @property
+    def settable(self) -> Shape:
+        """Shape of what a configuration can say through this endpoint, system fields included."""
+        if self._settable is None:
+            self._settable = without(self.shape, self.reset)
+        return self._settable
+
+    def _pair(self, version: str, type_: Type) -> tuple[Shape, Shape]:
         known = self._shapes.get(version)
         if known is None:
             shape = shape_of(type_)
             known = self._shapes[version] = shape, without(shape, (*_UNTRACKED, *self.reset))
         return known
 
-    def in_version(self, version: str, tree: Tree) -> tuple[Tree, Shape, Shape] | None:
-        """An object in another version with both shapes; None when there is no such version."""
+    def shape_in(self, version: str) -> Shape | None:
+        """Shape of the whole object in a version; None when there is no such version."""
         if version == self.version:
-            return tree, *self._shape(version, self._type)
+            return self.shape
+        found = self.versions.get(version)
+        return None if found is None else self._pair(version, found.type)[0]
+
+    def seen_in(self, version: str, tree: Tree, home: str = "") -> Seen | None:
+        """An object of version `home` (the tracker's own unless given) in another one; None when that does not exist."""
+        if home and home != self.version and home != version:
+            source = self.versions.get(home)
+            if source is None:
+                return None
+            tree, home = source.back(tree), ""
+        if version == self.version:
+            source = self.versions.get(home) if home and home != version else None
+            return Seen(tree if source is None else source.back(tree), *self._pair(version, self._type))
         found = self.versions.get(version)
         if found is None:
             return None
-        type_, convert = found
-        return convert(tree), *self._shape(version, type_)
+        return Seen(tree if home == version else found.into(tree), *self._pair(version, found.type))
 
     # Updates
 
@@ -120,7 +156,7 @@ class Tracker:
         if managed or current is None:
             try:
                 self.record_update(current or {}, new, managed, manager, now)
-            except BadItem:
+            except ItemError:
                 managed = managers.live(before)
         if managed:
             metadata["managedFields"] = managers.write(managed)
@@ -170,9 +206,8 @@ class Tracker:
 
     def changes_in(self, version: str, current: Tree, new: Tree) -> tuple[FieldSet, FieldSet] | None:
         """What changed as another version sees it; None when there is no such version."""
-        after = self.in_version(version, new)
+        after = self.seen_in(version, new)
         if after is None:
             return None
-        tracked = after[2]
-        before = self.in_version(version, current) if current else None
-        return compare(tracked, before[0] if before is not None else {}, after[0])
+        before = self.seen_in(version, current) if current else None
+        return compare(after.tracked, before.tree if before is not None else {}, after.tree)

@@ -16,7 +16,7 @@ from fastapi_core.schema.types import ABSENT
 _HASHABLE: Final = (str, int, bool, float)
 
 
-class BadItem(ValueError):
+class ItemError(ValueError):
     """A list item that cannot be told apart from the others."""
 
 
@@ -24,14 +24,14 @@ class BadItem(ValueError):
 
 
 def item_element(shape: Shape, item: Any) -> str:
-    """Path element of an item of a keyed list or a set; BadItem when it has none."""
+    """Path element of an item of a keyed list or a set; ItemError when it has none."""
     if shape.kind is Kind.SET:
         if item.__class__ in _HASHABLE:
             return fieldset.valued(item)
-        raise BadItem(_set_problem(item))
+        raise ItemError(_set_problem(item))
     if item.__class__ is not dict:
         what = "a null element" if item is None else "non-map elements"
-        raise BadItem(f"associative list with keys may not have {what}")
+        raise ItemError(f"associative list with keys may not have {what}")
     names, values = [], []
     for name in shape.sorted_keys:
         value = item.get(name, ABSENT)
@@ -45,7 +45,7 @@ def item_element(shape: Shape, item: Any) -> str:
         values.append(value)
     if not names:
         listed = " ".join(f'"{key}"' for key in shape.keys)
-        raise BadItem(
+        raise ItemError(
             f"associative list with keys has an element that omits all key fields [{listed}] "
             "(and doesn't have default values for any key fields)"
         )

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from fastapi_core.patch.tracking import Tracker, Versions
+from fastapi_core.patch.tracking import Tracker, Version, Versions
 from fastapi_core.registry.conversion import converter
 from fastapi_core.registry.definition import ResourceDefinition, Tree
+from fastapi_core.schema.normalize import normalize
 from fastapi_core.schema.tables import type_for
-from fastapi_core.schema.types import Type
 
 Paths = tuple[tuple[str, ...], ...]
 
@@ -50,14 +50,23 @@ def reset_fields(definition: ResourceDefinition, subresource: str) -> Paths:
 def builtin_versions(definition: ResourceDefinition) -> Versions:
     """Versions of a built-in resource: those the type tables have a type of the kind for."""
 
-    def find(version: str) -> tuple[Type, Callable[[Tree], Tree]] | None:
-        group, _, name = version.rpartition("/")
-        if group != definition.group:
+    def find(name: str) -> Version | None:
+        group, _, version = name.rpartition("/")
+        type_ = type_for(group, version, definition.kind) if group == definition.group else None
+        if type_ is None:
             return None
-        type_ = type_for(group, name, definition.kind)
-        if type_ is None or not type_.kind:
-            return None
-        convert = converter(definition, replace(definition, version=name, type=type_))
-        return type_, convert if convert is not None else lambda tree: tree
+        other = replace(definition, version=version, type=type_)
+        return Version(type_, _conversion(definition, other), _conversion(other, definition))
 
     return Versions(find)
+
+
+def _conversion(source: ResourceDefinition, target: ResourceDefinition) -> Callable[[Tree], Tree]:
+    """Conversion of trees an apply has taken things out of: they are made whole before and after."""
+    convert = converter(source, target)
+
+    def run(tree: Tree) -> Tree:
+        whole = normalize(source.type, tree).tree
+        return whole if convert is None else normalize(target.type, convert(whole)).tree
+
+    return run

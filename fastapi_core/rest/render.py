@@ -64,7 +64,10 @@ def one(ctx: RequestContext, scope: Scope, obj: CachedObject, *, status: int = 2
     media = media_type(ctx)
     check_form(media, collection=False)
     if not media.as_kind:
-        return document(ctx, media, scope.head + scope.view(obj).body + b"\n", status=status)
+        view = scope.view(obj)
+        # What was never committed (a dry run) has no resource version to show.
+        body = scope.head + view.body if obj.revision else view.stored()
+        return document(ctx, media, body + b"\n", status=status)
     return document(ctx, media, transformed(ctx, scope, media, obj), status=status)
 
 

@@ -17,6 +17,7 @@ from fastapi_core.registry.store import ResourceStore, encode_stored
 from fastapi_core.rest.options import ListOptions
 from fastapi_core.storage.cacher.matching import matcher
 
+
 class Scope:
     """One resource in one served version, bound to the store all its versions share."""
 

@@ -54,6 +54,22 @@ def check_name(ctx: RequestContext, metadata: Tree) -> None:
         raise errors.bad_request(f"the name of the object ({name}) does not match the name on the URL ({url})")
 
 
+def check_identity(scope: Scope, tree: Tree, name: str, namespace: str) -> None:
+    """A patch cannot move an object to another name or namespace."""
+    metadata = tree.setdefault("metadata", {})
+    given = metadata.get("name") or ""
+    if not given:
+        raise errors.bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
+    if given != name:
+        raise errors.bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+    if scope.definition.namespaced and (metadata.get("namespace") or "") != namespace:
+        if metadata.get("namespace"):
+            raise errors.bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request"
+            )
+        metadata["namespace"] = namespace
+
+
 async def _put(
     ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions, subresource: str
 ) -> Response:
@@ -89,11 +105,12 @@ async def write(
     *,
     replace: bool = False,
     prepare: lifecycle.Prepare | None = None,
+    applied: bool = False,
 ) -> CachedObject:
     """Compare-and-swap `change` onto the newest object until it is not overtaken; the object as committed.
 
     `replace`: the client sent a whole object, whose uid is a precondition. `prepare` is the subresource's own
-    preparation where it is neither the main resource nor status.
+    preparation where it is neither the main resource nor status. `applied`: `change` also sets the owners of fields.
     """
     info = ctx.info
     strategy = scope.definition.strategy
@@ -103,6 +120,10 @@ async def write(
     async def attempt(current: CachedObject) -> CachedObject:
         old = scope.view(current).tree()
         tree = change(old)
+        for warning in dedup_owner_references(tree):
+            ctx.warn(warning)
+        if not applied:
+            scope.tracker(subresource).update(old, tree, manager_of(ctx, options), lifecycle.timestamp())
         _check_version(scope, tree, old, replace=replace)
         removed = await _gate(ctx, scope, tree, old, options, subresource, prepare)
         stored = scope.to_storage(tree)
@@ -129,9 +150,6 @@ async def _gate(
     prepare: lifecycle.Prepare,
 ) -> bool:
     """Admission and the strategy; returns whether the old object was already being deleted."""
-    for warning in dedup_owner_references(tree):
-        ctx.warn(warning)
-    scope.tracker(subresource).update(old, tree, manager_of(ctx, options), lifecycle.timestamp())
     attributes = Attributes(
         "UPDATE", scope.definition, subresource, ctx.info.namespace, ctx.info.name, tree, old, options.dry_run, ctx
     )
