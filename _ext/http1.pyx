@@ -8,9 +8,8 @@ and a client that pipelines cannot pile up requests, only bytes, and those stop 
 import asyncio
 import logging
 import re
+import time
 import zlib
-from email.utils import formatdate
-from http import HTTPStatus
 
 from httptools import HttpParserError, HttpRequestParser
 

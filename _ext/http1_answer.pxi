@@ -5,15 +5,39 @@ cdef enum:
     SLICE = 262144             # most that is handed to the transport at once
     GZIP_LIMIT = 131072        # bodies above it are compressed when the client accepts it
 
+# Names as Go's net/http prints them; Python's differ from version to version.
 cdef dict _STATUS_LINES = {
-    int(status): b"HTTP/1.1 %d %s\r\n" % (status, status.phrase.encode()) for status in HTTPStatus
+    code: b"HTTP/1.1 %d %s\r\n" % (code, name)
+    for code, name in {
+        100: b"Continue", 101: b"Switching Protocols", 200: b"OK", 201: b"Created", 202: b"Accepted",
+        203: b"Non-Authoritative Information", 204: b"No Content", 205: b"Reset Content", 206: b"Partial Content",
+        207: b"Multi-Status", 300: b"Multiple Choices", 301: b"Moved Permanently", 302: b"Found", 303: b"See Other",
+        304: b"Not Modified", 307: b"Temporary Redirect", 308: b"Permanent Redirect", 400: b"Bad Request",
+        401: b"Unauthorized", 402: b"Payment Required", 403: b"Forbidden", 404: b"Not Found",
+        405: b"Method Not Allowed", 406: b"Not Acceptable", 407: b"Proxy Authentication Required",
+        408: b"Request Timeout", 409: b"Conflict",
+        410: b"Gone", 411: b"Length Required", 412: b"Precondition Failed", 413: b"Request Entity Too Large",
+        414: b"Request URI Too Long", 415: b"Unsupported Media Type", 416: b"Requested Range Not Satisfiable",
+        417: b"Expectation Failed", 421: b"Misdirected Request", 422: b"Unprocessable Entity", 423: b"Locked",
+        424: b"Failed Dependency", 425: b"Too Early", 426: b"Upgrade Required", 428: b"Precondition Required",
+        429: b"Too Many Requests", 431: b"Request Header Fields Too Large", 451: b"Unavailable For Legal Reasons",
+        500: b"Internal Server Error", 501: b"Not Implemented", 502: b"Bad Gateway", 503: b"Service Unavailable",
+        504: b"Gateway Timeout", 505: b"HTTP Version Not Supported", 507: b"Insufficient Storage",
+        508: b"Loop Detected", 511: b"Network Authentication Required",
+    }.items()
 }
-# Names as Go's net/http prints them; newer Pythons follow RFC 9110.
-_STATUS_LINES[413] = b"HTTP/1.1 413 Request Entity Too Large\r\n"
-_STATUS_LINES[414] = b"HTTP/1.1 414 Request URI Too Long\r\n"
-_STATUS_LINES[416] = b"HTTP/1.1 416 Requested Range Not Satisfiable\r\n"
-_STATUS_LINES[418] = b"HTTP/1.1 418 I'm a teapot\r\n"
-_STATUS_LINES[422] = b"HTTP/1.1 422 Unprocessable Entity\r\n"
+cdef tuple _DAYS = (b"Mon", b"Tue", b"Wed", b"Thu", b"Fri", b"Sat", b"Sun")
+cdef tuple _MONTHS = (
+    b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"
+)
+
+
+def http_date(int64_t second):
+    """A Unix time as RFC 9110 wants it, without the weight (and the locale) of the library's ways."""
+    at = time.gmtime(second)
+    return b"%s, %02d %s %d %02d:%02d:%02d GMT" % (
+        _DAYS[at.tm_wday], at.tm_mday, _MONTHS[at.tm_mon - 1], at.tm_year, at.tm_hour, at.tm_min, at.tm_sec
+    )
 
 
 cdef bytes _status_line(int status):
@@ -33,7 +57,7 @@ cdef bytes _plain_answer(int status, str text):
 
 
 cdef inline int _own_field(bytes name) noexcept:
-    """Which of the fields that are the server's own this is: 0 none, 1 Date, 2 Connection, 3 Content-Length, 4 other."""
+    """Which of the server's own fields this is: 0 none, 1 Date, 2 Connection, 3 Content-Length, 4 another."""
     cdef Py_ssize_t n = len(name)
     cdef const unsigned char* p = <const unsigned char*>PyBytes_AS_STRING(name)
     if n == 4 and _is(p, "date", n):

@@ -18,6 +18,7 @@ cdef enum Event:
 
 cdef enum:
     CHUNK_LINE_LIMIT = 4096
+    FIELD_LIMIT = 1000         # field lines of one head; a megabyte of empty ones would cost more than it carries
 
 cdef bytes _PREFIX_1_0 = b"POST / HTTP/1.0\r\n"
 cdef bytes _PREFIX_1_1 = b"POST / HTTP/1.1\r\n"
@@ -202,6 +203,8 @@ cdef class RequestParser:
                     self._codings += 1
                     self._chunked = self._codings == 1 and line[18:length].strip(b" \t").lower() == b"chunked"
                 self._count += 1
+                if self._count > FIELD_LIMIT:
+                    raise RefusedError(431)
             self._line = self._seek
 
     cdef int _request_line(self, const unsigned char* p, Py_ssize_t n) except -1:
@@ -304,11 +307,12 @@ cdef class RequestParser:
 
     cdef int _check_head(self) except -1:
         cdef Request request = self._request
+        cdef bytes host = self._host
         if self._length < 0:
             raise RefusedError(400)
         if self._hosts != 1 and (self._hosts or self._minor):
             raise RefusedError(400, "too many Host headers" if self._hosts else "missing required Host header")
-        if self._host is not None and not _all(<const unsigned char*>PyBytes_AS_STRING(self._host), len(self._host), HOST):
+        if host is not None and not _all(<const unsigned char*>PyBytes_AS_STRING(host), len(host), HOST):
             raise RefusedError(400, "malformed Host header")
         if self._expect is not None and self._minor:
             if self._expect.lower() != b"100-continue":

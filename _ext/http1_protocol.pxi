@@ -32,6 +32,7 @@ cdef class HTTP1Protocol:
     cdef Output _output
     cdef State _state
     cdef bint _busy, _running, _write_paused, _read_paused, _eof
+    cdef bint _yielded               # the next requests are due on the loop's next turn
     cdef bint _last                  # close after the answer under way
     cdef bint _linger                # and drop what the client still sends
     cdef int64_t _linger_left        # body bytes still to come, -1 when unknown
@@ -89,7 +90,7 @@ cdef class HTTP1Protocol:
         self._eof = True
         if self._writer is not None:
             self._abort()
-        elif self._state == OPEN and (self._busy or self._write_paused and self._parser._buffered()):
+        elif self._state == OPEN and (self._busy or self._waits() and self._parser._buffered()):
             return not self._connection.tls       # TLS ends both ways at once
         return False
 
@@ -132,7 +133,7 @@ cdef class HTTP1Protocol:
     cdef void _received(self, bytes data) except *:
         if self._state == OPEN:
             self._parser._feed(data)
-            if self._busy:
+            if self._waits():
                 self._settle()
             else:
                 self._advance()
@@ -146,7 +147,12 @@ cdef class HTTP1Protocol:
         if self._linger_left <= 0:
             self._close()
 
+    cdef inline bint _waits(self) noexcept:
+        """Requests that have come are not to be looked at now."""
+        return self._busy or self._write_paused or self._yielded
+
     def _go_on(self):
+        self._yielded = False
         self._advance()
 
     cdef void _advance(self) except *:
@@ -157,8 +163,9 @@ cdef class HTTP1Protocol:
             return
         self._running = True
         try:
-            while self._state == OPEN and not self._busy and not self._write_paused:
+            while self._state == OPEN and not self._waits():
                 if burst == 0:
+                    self._yielded = True
                     self._server.loop.call_soon(self._go_on)
                     break
                 try:
@@ -185,9 +192,9 @@ cdef class HTTP1Protocol:
         if self._state != OPEN:
             return
         waiting = self._parser._buffered()
-        if self._busy or self._write_paused:
+        if self._waits():
             self._timer = NOTHING
-            # (a client that pipelines is not read further; its disconnect is then seen when its answer is written)
+            # Unread, the client's disconnect shows only when its answer is written: the price of bounded memory.
             if waiting > PIPELINE_LIMIT and not self._read_paused:
                 self._read_paused = True
                 self._transport.pause_reading()
@@ -449,8 +456,9 @@ cdef class HTTP1Protocol:
             self._transport.abort()
 
     cdef void _close_if_idle(self) except *:
-        if self._state == OPEN and not self._busy and not self._parser._buffered() and self._parser._phase == REQUEST_LINE:
-            self._close()
+        if self._state == OPEN and not self._busy and self._parser._phase == REQUEST_LINE:
+            if not self._parser._buffered():
+                self._close()
 
     cdef inline void _set_timer(self, Timer timer, double seconds) noexcept:
         self._timer = timer

@@ -78,7 +78,7 @@ cdef class Registry:
         cdef double now = _wall()
         if <int64_t>now != self._date_second:
             self._date_second = <int64_t>now
-            self._date = b"Date: " + formatdate(self._date_second, usegmt=True).encode() + b"\r\n"
+            self._date = b"Date: %s\r\n" % http_date(self._date_second)
         return self._date
 
     cdef void _begin(self):

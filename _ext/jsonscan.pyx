@@ -18,6 +18,7 @@ cdef enum:
     FIRST_KEYS = 64
     SCAN_KEYS = 24  # objects with more members remember their keys in a set
     MOST_PATHS = 100
+    INT64_DIGITS = 19  # a number with as many may not fit
 
 
 cdef struct Key:
@@ -164,10 +165,15 @@ def decode_key(bytes raw):
     return raw.decode("utf-8", "replace")
 
 
-@cython.boundscheck(False)  # every read is guarded by a comparison with the end of the buffer
-@cython.wraparound(False)
 def duplicate_keys(bytes body, Py_ssize_t max_depth):
     """Paths of keys that stand twice in one object; see the stub."""
+    return inspect(body, max_depth)[0]
+
+
+@cython.boundscheck(False)  # every read is guarded by a comparison with the end of the buffer
+@cython.wraparound(False)
+def inspect(bytes body, Py_ssize_t max_depth):
+    """Repeated keys, and whether any number needs care; see the stub."""
     cdef const char* at = PyBytes_AS_STRING(body)
     cdef const char* end = at + PyBytes_GET_SIZE(body)
     cdef const char* start
@@ -175,6 +181,8 @@ def duplicate_keys(bytes body, Py_ssize_t max_depth):
     cdef Frame* top
     cdef uint64_t hash
     cdef bint escaped
+    cdef bint care = False
+    cdef int digits = 0  # of the number just read
     cdef char c
     while at < end:
         c = at[0]
@@ -212,7 +220,15 @@ def duplicate_keys(bytes body, Py_ssize_t max_depth):
                 top.wants_key = True
             else:
                 top.index += 1
-    return list(dict.fromkeys(scan.paths))
+        elif b"0" <= c <= b"9":
+            digits += 1
+            if digits == INT64_DIGITS:
+                care = True
+            continue
+        elif digits and (c == b"e" or c == b"E"):
+            care = True
+        digits = 0
+    return list(dict.fromkeys(scan.paths)), care
 
 
 cdef int escaped_key(_Scan scan, const char* start, const char* at) except -1:

@@ -42,8 +42,10 @@ cpdef enum:
 
 cdef enum:
     MAX_DEPTH = 2000
+    MOST_UNKNOWN = 100  # the reference reports no more, and each costs on every level above it
 
 cdef object DROP = object()
+cdef double EXACT = 9007199254740992.0  # 2**53: beyond it a float has digits of its own, and keeps them
 
 
 class Mismatch(Exception):
@@ -93,7 +95,8 @@ cdef class _Run:
             return 0
         if self.unknown is None:
             self.unknown = []
-        self.unknown.append(name)
+        if PyList_GET_SIZE(self.unknown) < MOST_UNKNOWN:
+            self.unknown.append(name)
         return 0
 
     cdef int prefix(self, Py_ssize_t since, str text) except -1:
@@ -363,7 +366,7 @@ cdef object element(FieldPlan field, object value, _Run run):
         if type(value) is int:
             return value
         if type(value) is float:
-            return int(value) if value.is_integer() and -9.0e18 < value < 9.0e18 else value
+            return int(value) if value.is_integer() and -EXACT < value < EXACT else value
     elif op == BYTES:
         if type(value) is str:
             return value if canonical_base64(value) else field.convert(value)

@@ -57,9 +57,7 @@ def rows() -> dict[str, Shot]:
         "LIST 500 pods": Shot("/api/v1/namespaces/half/pods"),
         "Table of 500 pods": Shot("/api/v1/namespaces/half/pods", headers=(("Accept", TABLE),)),
         "PartialObjectMetadata 1000": Shot(pods, headers=(("Accept", PARTIAL),)),
-        "create configmap 1 KB": Shot(
-            f"{NS}/configmaps", "POST", body(objects.configmap("c-@ID@-@N@")), JSON
-        ),
+        "create configmap 1 KB": Shot(f"{NS}/configmaps", "POST", body(objects.configmap("c-@ID@-@N@")), JSON),
         "create pod": Shot("/api/v1/namespaces/new/pods", "POST", body(objects.pod("p-@ID@-@N@")), JSON),
         "merge patch configmap": Shot(
             f"{NS}/configmaps/patched-@N@", "PATCH", '{"data":{"n":"@N@"}}', MERGE, modulo=64
@@ -105,7 +103,9 @@ class Client:
                 data += stream.recv(65536)
             before, _, rest = data.partition(b"\r\n\r\n")
             length = next(
-                int(line.partition(b":")[2]) for line in before.split(b"\r\n") if line.lower().startswith(b"content-length")
+                int(line.partition(b":")[2])
+                for line in before.split(b"\r\n")
+                if line.lower().startswith(b"content-length")
             )
             chunks = [rest]
             have = len(rest)
@@ -221,10 +221,18 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     measured: dict[str, Any] = {}
     for name, shot in shots.items():
         ours = fire(
-            server, server.url, shot, TOKEN, seconds=options.seconds, connections=options.connections, run=f"r{len(measured)}"
+            server,
+            server.url,
+            shot,
+            TOKEN,
+            seconds=options.seconds,
+            connections=options.connections,
+            run=f"r{len(measured)}",
         )
         key = shot.target if shot.method == "GET" else f"{shot.method} {shot.target}"
-        own = {key.replace("@N@", str(n)): answers[key.replace("@N@", str(n))] for n in range(64 if "@N@" in key else 1)}
+        own = {
+            key.replace("@N@", str(n)): answers[key.replace("@N@", str(n))] for n in range(64 if "@N@" in key else 1)
+        }
         if shot.headers and shot.method == "GET":
             own[shot.target] = answers[key + "#" + shot.headers[0][1]]
         (folder / "answers.bin").write_bytes(pickle.dumps(own))
@@ -251,7 +259,8 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
 def show(name: str, ours: Result, bare: Result) -> None:
     print(
         f"{name:32} {ours.cpu:9.1f} {bare.cpu:9.1f} {ours.cpu / bare.cpu:6.2f}x {ours.per_second:9.0f}/s "
-        f"p50 {ours.p50 * 1e3:7.2f} ms p99 {ours.p99 * 1e3:7.2f} ms" + (f" ERRORS {ours.errors}" if ours.errors else ""),
+        f"p50 {ours.p50 * 1e3:7.2f} ms p99 {ours.p99 * 1e3:7.2f} ms"
+        + (f" ERRORS {ours.errors}" if ours.errors else ""),
         flush=True,
     )
 

@@ -48,7 +48,16 @@ class Served(Measured):
     """Our server on a data directory; `ready_seconds` from exec to the printed address."""
 
     def __init__(self, data: Path, log: Path, *flags: str) -> None:
-        command = [sys.executable, "-m", "fastapi_core.cli.main", "serve", "--data-dir", str(data), "--secure-port", "0"]
+        command = [
+            sys.executable,
+            "-m",
+            "fastapi_core.cli.main",
+            "serve",
+            "--data-dir",
+            str(data),
+            "--secure-port",
+            "0",
+        ]
         super().__init__([*command, "--bind-address", "127.0.0.1", *flags], log)
         assert self.process.stdout is not None
         self.port = 0

@@ -136,7 +136,17 @@ def go_value(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
-_QUOTE = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\a": "\\a", "\b": "\\b", "\f": "\\f", "\v": "\\v"}
+_QUOTE = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\n": "\\n",
+    "\t": "\\t",
+    "\r": "\\r",
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\v": "\\v",
+}
 
 
 def go_quote(text: str) -> str:
@@ -192,7 +202,9 @@ def no_such_resource() -> APIError:
 
 def already_exists(resource: str, group: str, name: str) -> APIError:
     return APIError(
-        "AlreadyExists", f'{qualified(resource, group)} "{name}" already exists', details=_details(name, group, resource)
+        "AlreadyExists",
+        f'{qualified(resource, group)} "{name}" already exists',
+        details=_details(name, group, resource),
     )
 
 
@@ -205,8 +217,10 @@ def conflict(resource: str, group: str, name: str, message: str) -> APIError:
 
 
 def forbidden(resource: str, group: str, name: str, message: str) -> APIError:
-    text = f'{qualified(resource, group)} "{name}" is forbidden: {message}' if name else (
-        f"{qualified(resource, group)} is forbidden: {message}" if resource else f"forbidden: {message}"
+    text = (
+        f'{qualified(resource, group)} "{name}" is forbidden: {message}'
+        if name
+        else (f"{qualified(resource, group)} is forbidden: {message}" if resource else f"forbidden: {message}")
     )
     return APIError("Forbidden", text, details=_details(name, group, resource))
 
@@ -224,9 +238,7 @@ def expired(message: str) -> APIError:
 
 
 def internal(message: str) -> APIError:
-    return APIError(
-        "InternalError", f"Internal error occurred: {message}", details={"causes": [{"message": message}]}
-    )
+    return APIError("InternalError", f"Internal error occurred: {message}", details={"causes": [{"message": message}]})
 
 
 def method_not_allowed() -> APIError:
@@ -234,9 +246,7 @@ def method_not_allowed() -> APIError:
 
 
 def not_acceptable(accepted: Iterable[str]) -> APIError:
-    return APIError(
-        "NotAcceptable", "only the following media types are accepted: " + ", ".join(accepted)
-    )
+    return APIError("NotAcceptable", "only the following media types are accepted: " + ", ".join(accepted))
 
 
 def unsupported_media_type(accepted: Iterable[str]) -> APIError:
@@ -262,4 +272,6 @@ def timeout(message: str, *, retry_after: int = 0, causes: list[dict[str, str]] 
 def too_large_resource_version(requested: int, current: int) -> APIError:
     """504 of a read that asked for a revision the server has not reached in time."""
     text = f"Too large resource version: {requested}, current: {current}"
-    return timeout(text, retry_after=1, causes=[{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}])
+    return timeout(
+        text, retry_after=1, causes=[{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
+    )

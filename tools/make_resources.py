@@ -19,21 +19,18 @@ FACTS = ROOT.parent / "shared" / "facts" / "resources.json"
 ALL_VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
 METADATA_FIELDS = ("metadata.name", "metadata.namespace")
 
-#: Selectors that are not the path of a member; paths are those of the stored object, numbers are list positions.
+#: Selectors that are not the path of a member; numbers are list positions.
 SPECIAL_PATHS = {
     ("pods", "spec.host"): "spec.nodeName",
     ("pods", "status.podIP"): "status.podIPs.0.ip",
     ("pods", "status.podIPs"): "status.podIPs.-",  # accepted, but the reference never has a value for it
     ("jobs", "status.successful"): "status.succeeded",
     ("events", "source"): "source.component",
-    ("events", "reportingController"): "reportingComponent",
 }
 
 
 def selector_path(plural: str, name: str) -> str:
-    """Dotted path in the stored object that a field selector reads (events are stored in their core form)."""
-    if plural == "events" and name.startswith("regarding."):
-        return "involvedObject." + name.removeprefix("regarding.")
+    """Dotted path in the served object that a field selector reads."""
     return SPECIAL_PATHS.get((plural, name), name)
 
 

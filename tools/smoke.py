@@ -1,6 +1,6 @@
 """Install the wheel and the sdist of a folder into empty environments and serve one request from each.
 
-    python tools/smoke.py DIST
+python tools/smoke.py DIST
 """
 
 from __future__ import annotations

@@ -171,6 +171,9 @@ def live() -> dict[str, int]:
 def monotonic() -> float:
     """The clock of deadlines and of `Registry.sweep`, in seconds."""
 
+def http_date(second: int) -> bytes:
+    """A Unix time as a Date header has it."""
+
 def compressed(body: bytes | Sequence[bytes]) -> bytes:
     """gzip at level 1."""
 

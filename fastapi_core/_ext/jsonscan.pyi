@@ -9,6 +9,9 @@ def duplicate_keys(body: bytes, max_depth: int) -> list[str]:
     decoder proper says that.
     """
 
+def inspect(body: bytes, max_depth: int) -> tuple[list[str], bool]:
+    """`duplicate_keys`, and whether a number has an exponent or enough digits to fall outside of 64 bits."""
+
 def decode_key(raw: bytes) -> str:
     """The text of a key as it stands between its quotes, escapes resolved."""
 

@@ -76,4 +76,4 @@ class Plan:
     def __init__(self, name: str, fields: Iterable[FieldPlan]) -> None:
         """`name` is the Go name of the struct; `fields` are its members in the order JSON prints them."""
     def run(self, tree: Any) -> tuple[dict[str, Any], list[str]]:
-        """(normalised tree, paths of unknown members); raises Mismatch, or ValueError for a text of the wrong form."""
+        """(normalised tree, paths of unknown members, 100 at most); raises Mismatch, or ValueError for a text of the wrong form."""

@@ -1,0 +1,1 @@
+"""Admission: the gate between a decoded object and the store."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from fastapi_core.apis import conversions
 from fastapi_core.apis.strategies import strategy_for
 from fastapi_core.registry.definition import ResourceDefinition, Subresource
 from fastapi_core.schema.tables import type_of
@@ -97,9 +98,10 @@ def deprecation(definition: ResourceDefinition) -> str:
 
 @lru_cache(maxsize=1)
 def builtin() -> tuple[ResourceDefinition, ...]:
-    """Every resource the reference serves by default, by group, version and name.
+    """Every resource the reference serves by default, by group, version and name; registers their conversions.
 
     Resources that are only answered, never kept (bindings, reviews, componentstatuses), have an empty `key_prefix`.
     """
+    conversions.register()
     data = (Path(__file__).parent / "data" / "resources.json").read_bytes()
     return tuple(_definition(record) for record in orjson.loads(data))

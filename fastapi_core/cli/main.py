@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
+# Importing `typing` costs more than everything else here.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fastapi_core.options.complete import Completed
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import json as _json
+from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -33,6 +34,7 @@ __all__ = [
 MAX_DEPTH: Final = 240
 
 _INT64_MAX: Final = 2**63 - 1
+_INT64_LENGTH: Final = len("-9223372036854775808")
 _SUMMARY: Final = 30
 
 
@@ -53,39 +55,48 @@ def duplicate(path: str) -> str:
 def parse(body: bytes) -> Parsed:
     """Decode a JSON text; DecodeError with the reference's words when it is none."""
     try:
-        duplicates = jsonscan.duplicate_keys(body, MAX_DEPTH)
+        duplicates, care = jsonscan.inspect(body, MAX_DEPTH)
     except ValueError as error:
         raise DecodeError(str(error)) from None
     try:
-        tree = orjson.loads(body)
+        tree = lenient(body, None) if care else orjson.loads(body)
     except orjson.JSONDecodeError:
-        tree = _parse_slowly(body)
+        tree = lenient(body, None)
     if not duplicates:
         return Parsed(tree, [], [])
     return Parsed(tree, duplicates, [duplicate(path) for path in duplicates])
 
 
-def _parse_slowly(body: bytes) -> Any:
-    """A text the fast decoder refuses: broken, or only broken in its strings, which Go forgives."""
-    return lenient(body, object_pairs_hook=None)
-
-
 def lenient(body: bytes, object_pairs_hook: Any) -> Any:
-    """Decode with Python's decoder under Go's rules; `object_pairs_hook` as for `json.loads`."""
+    """Decode with Python's decoder under Go's rules; `object_pairs_hook` as for `json.loads`.
+
+    For texts the fast decoder refuses or would read differently: broken ones, ones broken only in their strings, which
+    Go forgives, and numbers beyond 64 bits.
+    """
     text = body.decode("utf-8", "fastapi_core_go")
     fault = go_syntax.explain(text)
     if fault:
         raise DecodeError(fault)
     try:
-        tree = _json.loads(text, parse_int=_integer, object_pairs_hook=object_pairs_hook)
+        tree = _json.loads(text, parse_int=_integer, parse_float=_real, object_pairs_hook=object_pairs_hook)
+    except DecodeError:
+        raise
     except (ValueError, RecursionError) as error:
         raise DecodeError(str(error)) from None
     return _mend(tree) if "\\u" in text else tree
 
 
 def _integer(text: str) -> int | float:
-    number = int(text) if len(text) < 20 else float(text)
-    return number if -_INT64_MAX - 1 <= number <= _INT64_MAX else float(text)
+    """An integer of 64 bits, a float beyond."""
+    value = int(text) if len(text) <= _INT64_LENGTH else _INT64_MAX + 1
+    return value if -_INT64_MAX - 1 <= value <= _INT64_MAX else _real(text)
+
+
+def _real(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise DecodeError(f"json: cannot unmarshal number {text} into Go value of type float64")
+    return value
 
 
 def _mend(value: Any) -> Any:
@@ -129,21 +140,13 @@ def number(value: float) -> bytes:
         return b"-0" if str(value).startswith("-") else b"0"
     size = abs(value)
     if 1e-6 <= size < 1e21:
-        if value.is_integer():
+        if value.is_integer() and size < 2**53:
             return b"%d" % int(value)
-        text = repr(value)
-        return text.encode() if "e" not in text else _positional(text)
+        text = repr(value).removesuffix(".0")
+        return (format(Decimal(text), "f") if "e" in text else text).encode()
     mantissa, _, exponent = repr(value).partition("e")
     digits = exponent.lstrip("+-0")
     return f"{mantissa.removesuffix('.0')}e{'-' if exponent.startswith('-') else '+'}{digits}".encode()
-
-
-def _positional(text: str) -> bytes:
-    """`1.5e-05` without its exponent."""
-    mantissa, _, exponent = text.partition("e")
-    sign = "-" if mantissa.startswith("-") else ""
-    digits = mantissa.lstrip("-").replace(".", "")
-    return f"{sign}0.{'0' * (-int(exponent) - 1)}{digits}".encode()
 
 
 def unrecognized(kind: str, error: DecodeError, body: bytes) -> str:

@@ -165,9 +165,10 @@ def _accept(form: Format, params: tuple[tuple[str, str], ...], transforms: Trans
     )
 
 
-@lru_cache(maxsize=256)
 def content_type(header: str) -> Format | None:
     """Form of a request body by its Content-Type: missing means JSON, None is a 415."""
+    if not header or header == JSON:
+        return "json"
     media, *params = header.split(";")
     media = media.strip().lower()
     if not media and not params:

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import base64
 import binascii
-import copy
 import functools
 from collections.abc import Iterator
 from typing import Any, Final
 
+import orjson
 import yaml
 
+from fastapi_core._ext import jsonscan
 from fastapi_core.codec import yaml_scalars as scalars
-from fastapi_core.codec.json import MAX_DEPTH, Parsed
+from fastapi_core.codec.json import MAX_DEPTH, Parsed, number
 from fastapi_core.errors import go_value
 from fastapi_core.schema.errors import DecodeError
 
@@ -33,6 +34,10 @@ _WIDTH: Final = 80
 
 def parse(body: bytes) -> Parsed:
     """Decode the first document of a YAML text; DecodeError with a text like the reference's."""
+    if body.startswith(b"{"):
+        quickly = _parse_json(body)
+        if quickly is not None:
+            return quickly
     builder = _Builder()
     try:
         tree = builder.build(_events(body))
@@ -44,6 +49,20 @@ def parse(body: bytes) -> Parsed:
     if not builder.repeated:
         return Parsed(tree, [], [])
     return Parsed(tree, [], ["yaml: unmarshal errors:\n  " + "\n  ".join(builder.repeated)])
+
+
+def _parse_json(body: bytes) -> Parsed | None:
+    """A YAML text that is JSON, as most bodies of apply are; None for any other.
+
+    The reference turns YAML into JSON text and decodes that, which makes an integer of `1.0`: so numbers are spelled
+    anew first.
+    """
+    try:
+        if jsonscan.duplicate_keys(body, MAX_DEPTH):
+            return None
+        return Parsed(orjson.loads(jsonscan.go_style(body, number)), [], [])
+    except (ValueError, OverflowError):
+        return None
 
 
 def _events(body: bytes) -> Iterator[yaml.Event]:
@@ -121,7 +140,7 @@ class _Builder:
         self._aliased += size
         self._count(size)
         self._grow(size)
-        self._place(copy.deepcopy(value) if isinstance(value, dict | list) else value, event)
+        self._place(_copy(value), event)
 
     def _grow(self, size: int) -> None:
         if self._stack:
@@ -174,6 +193,21 @@ class _Builder:
         for source in reversed(sources):
             for key, item in source.items():
                 self._set(mapping, key, item, event)
+
+
+def _copy(value: Any) -> Any:
+    """A copy of a tree; one Python frame a level, which `copy.deepcopy` needs several of."""
+    if isinstance(value, dict):
+        mapping = {}
+        for key, item in value.items():
+            mapping[key] = _copy(item)
+        return mapping
+    if isinstance(value, list):
+        items = []
+        for item in value:
+            items.append(_copy(item))
+        return items
+    return value
 
 
 def _finite(value: Any) -> Any:

@@ -10,6 +10,8 @@ import re
 from datetime import date
 from typing import Final
 
+from fastapi_core.codec.json import number
+
 Scalar = str | int | float | bool | None
 
 _TRUE: Final = ("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON")
@@ -86,7 +88,10 @@ def _real(text: str) -> int | float | str:
     value = float(text)
     if value in (float("inf"), float("-inf")):
         return text
-    return int(value) if value.is_integer() and abs(value) <= _INT64_MAX else value
+    if not value.is_integer() or abs(value) > _INT64_MAX:
+        return value
+    digits = int(number(value))
+    return digits if -_INT64_MAX <= digits <= _INT64_MAX else value
 
 
 def is_timestamp(text: str) -> bool:

@@ -1,0 +1,1 @@
+"""The kube-apiserver composition: resources, storage and routes behind the generic server."""

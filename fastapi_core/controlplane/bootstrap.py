@@ -21,7 +21,9 @@ async def ensure(store: ResourceStore, tree: Tree) -> None:
     definition = store.definition
     if store.cache.get(store.key(tree["metadata"].get("namespace", ""), tree["metadata"]["name"])) is not None:
         return
-    full = normalize.normalize(definition.type, {"kind": definition.kind, "apiVersion": definition.group_version, **tree}).tree
+    full = normalize.normalize(
+        definition.type, {"kind": definition.kind, "apiVersion": definition.group_version, **tree}
+    ).tree
     apply_defaults(definition, full)
     before_create(definition, full)
     try:

@@ -24,6 +24,7 @@ from fastapi_core.request.routing import ANY, Route
 from fastapi_core.rest.watch import WatchServer
 from fastapi_core.server import routes as server_routes
 from fastapi_core.server.generic import GenericServer
+from fastapi_core.server.health import READYZ
 from fastapi_core.storage.cacher.cacher import Cacher
 from fastapi_core.storage.compactor import Compactor
 from fastapi_core.storage.factory import make_storage
@@ -47,9 +48,7 @@ async def compose(completed: Completed) -> GenericServer:
         raise
     routers: list[Router[Endpoint]] = []
     documents = DiscoveryDocuments(resources.definitions)
-    server = GenericServer(
-        completed.config, lambda: routers[0], known_group=lambda group: group in documents.versions
-    )
+    server = GenericServer(completed.config, lambda: routers[0], known_group=lambda group: group in documents.versions)
     metrics = completed.config.metrics
     watches = WatchServer(float(options.generic.min_request_timeout), WatchMetrics(metrics))
 
@@ -57,6 +56,7 @@ async def compose(completed: Completed) -> GenericServer:
         compactor.start()
 
     server.add_health_check("etcd", storage.check)
+    server.add_health_check("etcd-readiness", storage.check, (READYZ,))
     server.add_hook("start-system-namespaces-controller", lambda: bootstrap.system_namespaces(resources.namespaces))
     server.add_hook(
         "scheduling/bootstrap-system-priority-classes", lambda: bootstrap.priority_classes(resources.priority_classes)

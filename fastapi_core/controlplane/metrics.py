@@ -21,11 +21,12 @@ def export_storage_metrics(
     by_prefix = {d.key_prefix: d for d in definitions if d.key_prefix}
 
     def collect() -> None:
-        statistics = storage.statistics()
-        metrics.storage_size.labels("storage-cluster-0").set(statistics.database_bytes)
-        batches = metrics.commit_batch.labels()
-        batches.counts = list(statistics.batch_buckets)
-        batches.total = statistics.writes
+        if isinstance(storage, SqliteStorage):
+            statistics = storage.statistics()
+            metrics.storage_size.labels("storage-cluster-0").set(statistics.database_bytes)
+            batches = metrics.commit_batch.labels()
+            batches.counts = list(statistics.batch_buckets)
+            batches.total = statistics.writes
         for prefix, resource in cacher.statistics().items():
             definition = by_prefix.get(prefix)
             if definition is None:
@@ -56,4 +57,4 @@ class WatchMetrics:
             )
         counter, sizes = bound
         counter.inc(events)
-        sizes.observe(size / events)
+        sizes.observe(size / events, events)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from fastapi_core.admission.chain import AdmissionChain
 from fastapi_core.admission.plugins.namespaces import NamespaceLifecycle
 from fastapi_core.admission.plugins.pods import DefaultTolerationSeconds, Priority, ServiceAccountName
+from fastapi_core.apis.allocation import ServiceAllocator
 from fastapi_core.authz.base import Authorizer
 from fastapi_core.registry.definition import ResourceDefinition
 from fastapi_core.registry.fields import extractor
@@ -29,7 +30,8 @@ class Resources:
     def __init__(
         self, definitions: Sequence[ResourceDefinition], storage: Storage, cacher: Cacher, *, event_ttl: float
     ) -> None:
-        self.definitions = tuple(replace(d, ttl=event_ttl) if d.ttl else d for d in definitions)
+        self.service_allocator = ServiceAllocator()
+        self.definitions = tuple(self._adapted(d, event_ttl) for d in definitions)
         self.storage = storage
         self.cacher = cacher
         self.stores: dict[str, ResourceStore] = {}
@@ -37,6 +39,8 @@ class Resources:
             extract = extractor(definition, None)
             cache = cacher.resource(definition.key_prefix, extract, TRIGGERS.get(definition.key_prefix, ()))
             self.stores[definition.key_prefix] = ResourceStore(definition, storage, cache)
+        services = self.stores["/registry/services/specs/"]
+        self.service_allocator.services = lambda: services.cache.list().objects
         self.namespaces = self.stores["/registry/namespaces/"]
         self.priority_classes = self.stores["/registry/priorityclasses/"]
         self.admission = AdmissionChain(
@@ -47,6 +51,11 @@ class Resources:
                 DefaultTolerationSeconds(),
             )
         )
+
+    def _adapted(self, definition: ResourceDefinition, event_ttl: float) -> ResourceDefinition:
+        if (definition.group, definition.plural) == ("", "services"):
+            return self.service_allocator.bind(definition)
+        return replace(definition, ttl=event_ttl) if definition.ttl else definition
 
     def routes(self, watches: WatchServer, authorizer: Authorizer) -> list[Route]:
         """Routes of every resource in every served version."""

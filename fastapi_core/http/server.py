@@ -18,6 +18,10 @@ KEEP_ALIVE = 180
 """Seconds of silence before TCP asks whether the peer is still there, and between two such questions."""
 
 
+GOODBYE = 1.0
+"""Seconds that connections without a request get to close in order when the server stops."""
+
+
 class HTTPServer:
     """One listening address and its connections.
 
@@ -83,7 +87,7 @@ class HTTPServer:
     async def drain(self, timeout: float) -> bool:
         """Let the requests in flight finish, each answer from now on being its connection's last, then close the rest.
 
-        Returns whether all connections ended within `timeout` seconds; what is left is for `close` to cut.
+        Returns whether all requests ended within `timeout` seconds; what is left is for `close` to cut.
         """
         registry = self._registry
         if registry is None:
@@ -93,10 +97,12 @@ class HTTPServer:
         registry.drain()
         if not await _within(registry.when_idle, timeout):
             return False
+        # Every answer is out: a peer that does not say goodbye (TLS close_notify) is not waited for.
+        end = min(end, loop.time() + GOODBYE)
         while registry.connections:
             registry.close_idle()
             if loop.time() >= end:
-                return False
+                break
             await asyncio.sleep(0.01)
         return True
 

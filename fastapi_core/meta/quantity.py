@@ -19,7 +19,7 @@ _BINARY_CAP: Final = INT64_MAX * NANO
 _INT64_DIGITS: Final = 18
 #: Beyond this a decimal exponent is refused: nobody means it, and the number would not fit in memory.
 _EXPONENT_LIMIT: Final = 4096
-_LENGTH_LIMIT: Final = 4096
+_LENGTH_LIMIT: Final = 512
 
 DECIMAL_SI: Final = "DecimalSI"
 BINARY_SI: Final = "BinarySI"
@@ -186,13 +186,13 @@ def _print(nanos: int, form: str) -> str:
     return f"{number}{_DECIMAL_SUFFIX[exponent]}"
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=4096)
 def canonical(text: str) -> str:
     """The form in which a quantity is printed; ValueError when it is none."""
     return str(parse(text.strip(" \t\r\n")))
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=4096)
 def canonical_milli(text: str) -> str:
     """`canonical` rounded up to thousandths, as resource lists of core/v1 are."""
     return str(parse(text.strip(" \t\r\n")).round_up(-3))

@@ -71,7 +71,7 @@ class Applier:
         last = managed.get(who)
         try:
             merged = typed_merge.merge(tracker.shape, current, config)
-            fields = field_set(tracker.tracked, config)
+            fields = tracker.named(config)
         except ItemError as error:
             raise plain_failure(f"failed to merge config: {error}") from error
         managed[who] = Record(fields, tracker.version, last.time if last is not None else None)
@@ -103,7 +103,7 @@ class Applier:
     def _take(self, managed: Managed, current: Tree, merged: Tree, who: Identity, *, force: bool) -> None:
         """Find what others own and this changes; take it from them or fail."""
         tracker = self._tracker
-        changes = compare(tracker.tracked, current, merged)
+        changes = tracker.changes(tracker.tracked, current, merged)
         if not force and changes[0]:
             owned: dict[Identity, FieldSet] = {}
             known = {tracker.version: changes}

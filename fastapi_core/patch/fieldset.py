@@ -228,6 +228,22 @@ def recursive_difference(left: FieldSet, right: FieldSet) -> FieldSet:
     return out
 
 
+def matching(fields: FieldSet, patterns: Iterable[tuple[str, ...]]) -> FieldSet:
+    """Paths that begin like one of the patterns: field names, or `*` for any item of a list."""
+    listed = list(patterns)
+    out: FieldSet = {}
+    for element, node in fields.items():
+        name = element[2:] if element[:2] == "f:" else "*"
+        below = [pattern[1:] for pattern in listed if pattern[0] == name and element != SELF]
+        if any(not pattern for pattern in below):
+            out[element] = node
+        elif below:
+            kept = matching(node, below)
+            if kept:
+                out[element] = kept
+    return out
+
+
 # Documents
 
 

@@ -13,7 +13,7 @@ from fastapi_core.patch import fieldset, managers
 from fastapi_core.patch.fieldset import FieldSet
 from fastapi_core.patch.managers import Identity, Managed, Record
 from fastapi_core.patch.shapes import Shape, shape_of, without
-from fastapi_core.patch.typed import ItemError, compare
+from fastapi_core.patch.typed import ItemError, compare, field_set
 from fastapi_core.schema.types import Type
 
 Tree = dict[str, Any]
@@ -76,8 +76,9 @@ class Seen(NamedTuple):
 
 
 class Tracker:
-    """`version` is the apiVersion written into entries; `reset` are paths of member names that the resource's strategy
-    does not let this endpoint change, so that nobody comes to own them through it."""
+    """`version` is the apiVersion written into entries. `reset` are paths of member names that the resource's strategy
+    does not let this endpoint change, so that nobody comes to own them through it; `only`, where given, the paths it
+    can change at all (`*` for the items of a list)."""
 
     def __init__(
         self,
@@ -86,11 +87,13 @@ class Tracker:
         *,
         subresource: str = "",
         reset: Iterable[tuple[str, ...]] = (),
+        only: Iterable[tuple[str, ...]] = (),
         versions: Versions = NO_VERSIONS,
     ) -> None:
         self.version = version
         self.subresource = subresource
         self.reset = tuple(reset)
+        self.only = tuple(only)
         self.versions = versions
         self._type = type_
         self._settable: Shape | None = None
@@ -165,8 +168,9 @@ class Tracker:
 
     def record_update(self, current: Tree, new: Tree, managed: Managed, manager: str, now: str) -> None:
         """Account for a change in `managed`."""
-        touched, removed = compare(self.tracked, current, new)
-        self.disown(managed, current, new, (touched, removed))
+        changes = self.changes(self.tracked, current, new)
+        self.disown(managed, current, new, changes)
+        touched = changes[0]
         if touched:
             who = managers.updater(manager, self.version, self.subresource)
             known = managed.get(who)
@@ -210,4 +214,16 @@ class Tracker:
         if after is None:
             return None
         before = self.seen_in(version, current) if current else None
-        return compare(after.tracked, before.tree if before is not None else {}, after.tree)
+        return self.changes(after.tracked, before.tree if before is not None else {}, after.tree)
+
+    def changes(self, tracked: Shape, current: Tree, new: Tree) -> tuple[FieldSet, FieldSet]:
+        """What was (added or changed, removed) among what can be owned through this endpoint."""
+        touched, removed = compare(tracked, current, new)
+        if self.only:
+            return fieldset.matching(touched, self.only), fieldset.matching(removed, self.only)
+        return touched, removed
+
+    def named(self, config: Tree) -> FieldSet:
+        """What a configuration names among what can be owned through this endpoint."""
+        fields = field_set(self.tracked, config)
+        return fieldset.matching(fields, self.only) if self.only else fields

@@ -20,6 +20,8 @@ from fastapi_core.registry.metadata import validate_metadata
 Prepare = Callable[[Tree, Tree], None]
 
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
+
+
 def timestamp(now: float | None = None) -> str:
     """RFC 3339 with whole seconds, as metav1.Time prints it."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now))
@@ -138,7 +140,7 @@ def plan_deletion(
         metadata.pop("finalizers", None)
     if metadata.get("finalizers") and not gracefully:
         _mark_deleting(metadata)
-    waits = bool(metadata.get("finalizers")) or gracefully and metadata["deletionGracePeriodSeconds"] > 0
+    waits = bool(metadata.get("finalizers")) or (gracefully and metadata["deletionGracePeriodSeconds"] > 0)
     return Deletion(tree, waits or gracefully, not waits)
 
 
@@ -178,9 +180,7 @@ def _terminate_namespace(tree: Tree) -> Deletion:
     return Deletion(tree, True, False)
 
 
-def _finalizers(
-    definition: ResourceDefinition, present: list[str], orphan: bool | None, propagation: str
-) -> list[str]:
+def _finalizers(definition: ResourceDefinition, present: list[str], orphan: bool | None, propagation: str) -> list[str]:
     """The finalizers a delete leaves: orphan and foregroundDeletion set or taken as asked."""
     kept = [f for f in present if f not in (ORPHAN, FOREGROUND)]
     if definition.default_propagation == "unsupported":

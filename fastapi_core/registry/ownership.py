@@ -19,7 +19,32 @@ from fastapi_core.schema.tables import type_for
 
 Paths = tuple[tuple[str, ...], ...]
 
-RESET: Final[dict[tuple[str, str, str], Paths]] = {}
+_METADATA_TOO: Final[Paths] = (("spec",), ("metadata",))
+
+RESET: Final[dict[tuple[str, str, str], Paths]] = {
+    ("", "Pod", "status"): (("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy", "status"): _METADATA_TOO,
+    ("apiextensions.k8s.io", "CustomResourceDefinition", "status"): _METADATA_TOO,
+    ("apiregistration.k8s.io", "APIService", "status"): _METADATA_TOO,
+    ("apps", "Deployment", "status"): (("spec",), ("metadata", "labels")),
+    ("certificates.k8s.io", "CertificateSigningRequest", ""): (("spec",), ("status",)),
+    ("certificates.k8s.io", "CertificateSigningRequest", "approval"): (("spec",), ("status", "certificate")),
+    ("certificates.k8s.io", "CertificateSigningRequest", "status"): (("spec",), ("status", "conditions")),
+    ("flowcontrol.apiserver.k8s.io", "FlowSchema", "status"): _METADATA_TOO,
+    ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration", "status"): _METADATA_TOO,
+    ("internal.apiserver.k8s.io", "StorageVersion", "status"): _METADATA_TOO,
+    ("storage.k8s.io", "VolumeAttachment", "status"): _METADATA_TOO,
+    ("storagemigration.k8s.io", "StorageVersionMigration", "status"): _METADATA_TOO,
+}
+
+_CONTAINERS: Final = ("containers", "initContainers")
+#: Subresources that change only these fields (`*`: every item of the list).
+ONLY: Final[dict[tuple[str, str, str], Paths]] = {
+    ("", "Pod", "ephemeralcontainers"): (("spec", "ephemeralContainers"),),
+    ("", "Pod", "resize"): tuple(
+        ("spec", containers, "*", name) for containers in _CONTAINERS for name in ("resources", "resizePolicy")
+    ),
+}
 
 
 def tracker(definition: ResourceDefinition, subresource: str = "", versions: Versions | None = None) -> Tracker:
@@ -29,6 +54,7 @@ def tracker(definition: ResourceDefinition, subresource: str = "", versions: Ver
         definition.group_version,
         subresource=subresource,
         reset=reset_fields(definition, subresource),
+        only=ONLY.get((definition.group, definition.kind, subresource), ()),
         versions=versions or builtin_versions(definition),
     )
 

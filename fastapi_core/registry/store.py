@@ -83,12 +83,12 @@ class ResourceStore:
             raise self.not_found(name)
         return obj
 
-    def wait(self, revision: int) -> None | Awaitable[None]:
+    def wait(self, revision: int) -> Awaitable[None] | None:
         """Nothing when the cache has reached `revision`, else something to await; 504 when it does not come."""
         pending = self.cache.wait(revision)
         return None if pending is None else self._translate(pending)
 
-    def fresh(self) -> None | Awaitable[None]:
+    def fresh(self) -> Awaitable[None] | None:
         """Nothing when the cache is known to hold every acknowledged write, else something to await."""
         pending = self.cache.fresh()
         return None if pending is None else self._translate(pending)
@@ -172,9 +172,7 @@ class ResourceStore:
         if value == current.stored():
             return current
         try:
-            revision = await self.storage.update(
-                current.key, value, expected=current.revision, ttl=self.definition.ttl
-            )
+            revision = await self.storage.update(current.key, value, expected=current.revision, ttl=self.definition.ttl)
         except StorageError as error:
             if error.code in (Code.CONFLICT, Code.KEY_NOT_FOUND):
                 raise
@@ -269,7 +267,9 @@ def decode_token(token: str, prefix: str) -> tuple[int, str]:
     if version != "meta.k8s.io/v1" or not isinstance(revision, int) or not isinstance(start, str):
         raise errors.bad_request("continue key is not valid: server does not recognize this encoded version")
     if revision == 0:
-        raise errors.bad_request("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+        raise errors.bad_request(
+            "continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)"
+        )
     if not start or ".." in start.split("/") or start.startswith("/"):
         raise errors.bad_request(f"continue key is not valid: {start}")
     return revision, prefix + start

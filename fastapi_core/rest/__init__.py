@@ -1,0 +1,1 @@
+"""Verb handlers: one file per verb."""

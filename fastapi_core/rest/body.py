@@ -50,8 +50,12 @@ def read_object(ctx: RequestContext, expected: Expected, validation: str) -> Tre
     """
     body, form = ctx.request.body, body_form(ctx)
     try:
-        check_kind(decode.parse(body, form).tree, expected, body)
-        tree, complaints = decode.decode(expected.type, body, form)
+        parsed = decode.parse(body, form)
+    except decode.DecodeError as error:
+        raise errors.bad_request(json_codec.unrecognized(expected.kind, error, body)) from error
+    check_kind(parsed.tree, expected, body)
+    try:
+        tree, complaints = decode.conform(expected.type, parsed, body)
     except decode.DecodeError as error:
         raise cannot_handle(expected, str(error)) from error
     if complaints and validation != "Ignore":

@@ -125,4 +125,6 @@ def settle_namespace(scope: Scope, namespace: str, metadata: Tree) -> None:
     if not metadata.get("namespace"):
         metadata["namespace"] = namespace
     elif metadata["namespace"] != namespace:
-        raise errors.bad_request("the namespace of the provided object does not match the namespace sent on the request")
+        raise errors.bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )

@@ -40,7 +40,9 @@ def read_options(ctx: RequestContext) -> DeleteOptions:
         raise errors.bad_request("couldn't get version/kind; json parse error: not an object")
     kind = tree.get("kind", "DeleteOptions")
     if kind != "DeleteOptions":
-        raise errors.bad_request(f"decoded object cannot be converted to DeleteOptions: no kind \"DeleteOptions\" in {kind}")
+        raise errors.bad_request(
+            f'decoded object cannot be converted to DeleteOptions: no kind "DeleteOptions" in {kind}'
+        )
     preconditions = _member(tree, "preconditions", dict) or {}
     return checked_delete(
         dry_run=[str(v) for v in _member(tree, "dryRun", list) or []],
@@ -76,12 +78,7 @@ def deleter(scope: Scope) -> Endpoint:
 
 async def _delete(ctx: RequestContext, scope: Scope, options: DeleteOptions) -> Response:
     definition = scope.definition
-    if (
-        definition.kind == "Job"
-        and definition.group == "batch"
-        and not options.propagation
-        and options.orphan is None
-    ):
+    if definition.kind == "Job" and definition.group == "batch" and not options.propagation and options.orphan is None:
         ctx.warn(JOB_WARNING)
     obj, gone = await delete_object(ctx, scope, ctx.info.namespace, ctx.info.name, options)
     status = 202 if not gone and options.orphan is False else 200
@@ -146,7 +143,9 @@ def collection_deleter(scope: Scope) -> Endpoint:
     return delete
 
 
-async def _collection(ctx: RequestContext, scope: Scope, listing: Any, matcher: Any, options: DeleteOptions) -> Response:
+async def _collection(
+    ctx: RequestContext, scope: Scope, listing: Any, matcher: Any, options: DeleteOptions
+) -> Response:
     found = read_page(scope, ctx.info.namespace, listing, matcher)
     page = found if isinstance(found, Page) else await found
     for obj in page.objects:

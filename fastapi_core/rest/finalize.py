@@ -11,6 +11,7 @@ from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest import render
 from fastapi_core.rest.body import read_object
 from fastapi_core.rest.create import expected_of
+from fastapi_core.rest.defaulting import apply_defaults
 from fastapi_core.rest.options import WriteOptions, write_options
 from fastapi_core.rest.scope import Scope
 from fastapi_core.rest.update import check_name, write
@@ -24,6 +25,7 @@ def finalizer(scope: Scope) -> Endpoint:
         tree = read_object(ctx, expected, options.field_validation)
         metadata = tree["metadata"] = dict(tree.get("metadata") or {})
         check_name(ctx, metadata)
+        apply_defaults(scope.definition, tree)
         return _finalize(ctx, scope, tree, options)
 
     return finalize

@@ -49,6 +49,8 @@ def _revision(text: str) -> int:
     if not (text.isascii() and text.isdigit()) or int(text) > MAX_REVISION:
         quoted = errors.go_quote(text)
         raise errors.APIError(
-            "", f'resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax', code=500
+            "",
+            f"resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax",
+            code=500,
         )
     return int(text)

@@ -42,7 +42,7 @@ def virtual_endpoints(definition: ResourceDefinition, authorizer: Authorizer) ->
         return {"create": reviews.self_subject_review(definition)}
     if definition.kind in ("SelfSubjectAccessReview", "SubjectAccessReview", "LocalSubjectAccessReview"):
         return {"create": reviews.access_review(definition, authorizer)}
-    return {verb: _unavailable for verb in definition.verbs}
+    return dict.fromkeys(definition.verbs, _unavailable)
 
 
 def _subresource(scope: Scope, name: str, verb: str) -> Endpoint | None:
@@ -71,5 +71,6 @@ def _unavailable(ctx: RequestContext) -> Answer:
     info = ctx.info
     what = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
     raise errors.APIError(
-        "ServiceUnavailable", f"the server is currently unable to handle the request: {what} is not served by this server"
+        "ServiceUnavailable",
+        f"the server is currently unable to handle the request: {what} is not served by this server",
     )

@@ -66,13 +66,13 @@ def integer(query: Query, name: str) -> int | None:
         return None
     try:
         text = values[0]
-        if text[:1] in "+-" and text[1:].isdigit() or text.isdigit():
+        if (text[:1] in "+-" and text[1:].isdigit()) or text.isdigit():
             number = int(text)
             if -(1 << 63) <= number < 1 << 63:
                 return number
     except ValueError:
         pass
-    raise errors.bad_request(f'strconv.ParseInt: parsing {errors.go_quote(values[0])}: invalid syntax')
+    raise errors.bad_request(f"strconv.ParseInt: parsing {errors.go_quote(values[0])}: invalid syntax")
 
 
 def first(query: Query, name: str) -> str:
@@ -113,15 +113,23 @@ def _list_problems(options: ListOptions) -> list[FieldError]:
     if match:
         if not version:
             problems.append(
-                FieldError("Forbidden", "resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided")
+                FieldError(
+                    "Forbidden",
+                    "resourceVersionMatch",
+                    "resourceVersionMatch is forbidden unless resourceVersion is provided",
+                )
             )
         if options.token:
             problems.append(
-                FieldError("Forbidden", "resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided")
+                FieldError(
+                    "Forbidden", "resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided"
+                )
             )
         if match not in ("Exact", "NotOlderThan"):
             problems.append(
-                FieldError("Unsupported value", "resourceVersionMatch", 'supported values: "Exact", "NotOlderThan", ""', match)
+                FieldError(
+                    "Unsupported value", "resourceVersionMatch", 'supported values: "Exact", "NotOlderThan", ""', match
+                )
             )
         if match == "Exact" and version == "0":
             problems.append(
@@ -141,15 +149,23 @@ def _watch_problems(options: ListOptions) -> list[FieldError]:
     if options.match and options.send_initial is None:
         problems.append(
             FieldError(
-                "Forbidden", "resourceVersionMatch", "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+                "Forbidden",
+                "resourceVersionMatch",
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
             )
         )
     if options.send_initial is not None:
         if options.match != "NotOlderThan":
             problems.append(
-                FieldError("Forbidden", "resourceVersionMatch", "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
+                FieldError(
+                    "Forbidden",
+                    "resourceVersionMatch",
+                    "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+                )
                 if not options.match
-                else FieldError("Unsupported value", "resourceVersionMatch", 'supported values: "NotOlderThan"', options.match)
+                else FieldError(
+                    "Unsupported value", "resourceVersionMatch", 'supported values: "NotOlderThan"', options.match
+                )
             )
         if options.token:
             problems.append(FieldError("Forbidden", "continue", "continue is forbidden with sendInitialEvents"))
@@ -190,14 +206,21 @@ def write_options(query: str, kind: str, *, apply: bool = False) -> WriteOptions
     for position, char in enumerate(manager):
         if not char.isprintable():
             problems.append(
-                FieldError("Invalid value", "fieldManager", f"invalid character U+{ord(char):04X} (at position {position})", manager)
+                FieldError(
+                    "Invalid value",
+                    "fieldManager",
+                    f"invalid character U+{ord(char):04X} (at position {position})",
+                    manager,
+                )
             )
             break
     problems += dry_run_problems(values.get("dryRun", ()))
     validation = first(values, "fieldValidation")
     if validation not in ("", "Ignore", "Strict", "Warn"):
         problems.append(
-            FieldError("Unsupported value", "fieldValidation", 'supported values: "", "Ignore", "Strict", "Warn"', validation)
+            FieldError(
+                "Unsupported value", "fieldValidation", 'supported values: "", "Ignore", "Strict", "Warn"', validation
+            )
         )
     if problems:
         raise errors.invalid(kind, META_GROUP, "", problems)
@@ -237,7 +260,10 @@ def checked_delete(
     if propagation and orphan is not None:
         problems.append(
             FieldError(
-                "Invalid value", "propagationPolicy", "orphanDependents and deletionPropagation cannot be both set", propagation
+                "Invalid value",
+                "propagationPolicy",
+                "orphanDependents and deletionPropagation cannot be both set",
+                propagation,
             )
         )
     if propagation and propagation not in ("Foreground", "Background", "Orphan"):

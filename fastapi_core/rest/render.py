@@ -66,7 +66,7 @@ def one(ctx: RequestContext, scope: Scope, obj: CachedObject, *, status: int = 2
     if not media.as_kind:
         view = scope.view(obj)
         # What was never committed (a dry run) has no resource version to show.
-        body = scope.head + view.body if obj.revision else view.stored()
+        body = view.head + view.body if obj.revision else view.stored()
         return document(ctx, media, body + b"\n", status=status)
     return document(ctx, media, transformed(ctx, scope, media, obj), status=status)
 

@@ -87,7 +87,10 @@ def _check(spec: Tree, *, own: bool) -> None:
         shown = {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
         problems.append(
             FieldError(
-                "Invalid value", "spec.nonResourceAttributes", "cannot be specified in combination with resourceAttributes", shown
+                "Invalid value",
+                "spec.nonResourceAttributes",
+                "cannot be specified in combination with resourceAttributes",
+                shown,
             )
         )
     elif resource is None and path is None:

@@ -25,7 +25,6 @@ class Scope:
         self.definition = definition
         self.store = store
         self.admission = admission
-        self.head = definition.head
         self.list_head = (
             f'{{"kind":"{definition.list_kind}","apiVersion":"{definition.group_version}","metadata":{{"resourceVersion":"'
             if not definition.custom
@@ -34,7 +33,8 @@ class Scope:
         self._to_storage = converter(definition, store.definition)
         self._from_storage = converter(store.definition, definition)
         self._fields = frozenset(definition.selectable_fields) | {"metadata.name", "metadata.namespace"}
-        self._extract = extractor(definition, self._from_storage)
+        own = store.cache.extract if self._from_storage is None else None
+        self._extract = own or extractor(definition, self._from_storage)
         self._printer: Printer | None = None
         self._trackers: dict[str, Tracker] = {}
 

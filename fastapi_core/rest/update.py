@@ -47,8 +47,10 @@ def updater(scope: Scope, subresource: str = "") -> Endpoint:
 def check_name(ctx: RequestContext, metadata: Tree) -> None:
     name, url = metadata.get("name") or "", ctx.info.name
     if not name:
-        raise errors.bad_request("name must be provided") if "name" in metadata else errors.bad_request(
-            f"the name of the object ({name}) does not match the name on the URL ({url})"
+        raise (
+            errors.bad_request("name must be provided")
+            if "name" in metadata
+            else errors.bad_request(f"the name of the object ({name}) does not match the name on the URL ({url})")
         )
     if name != url:
         raise errors.bad_request(f"the name of the object ({name}) does not match the name on the URL ({url})")
@@ -70,9 +72,7 @@ def check_identity(scope: Scope, tree: Tree, name: str, namespace: str) -> None:
         metadata["namespace"] = namespace
 
 
-async def _put(
-    ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions, subresource: str
-) -> Response:
+async def _put(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions, subresource: str) -> Response:
     info = ctx.info
     if (
         scope.definition.create_on_update
@@ -192,7 +192,10 @@ def _check_version(scope: Scope, tree: Tree, old: Tree, *, replace: bool) -> Non
         if not (version.isascii() and version.isdigit()):
             quoted = errors.go_quote(version)
             problem = FieldError(
-                "Invalid value", "metadata.resourceVersion", f"strconv.ParseUint: parsing {quoted}: invalid syntax", version
+                "Invalid value",
+                "metadata.resourceVersion",
+                f"strconv.ParseUint: parsing {quoted}: invalid syntax",
+                version,
             )
             raise errors.invalid(definition.plural, definition.group, name, [problem])
         raise errors.conflict(definition.plural, definition.group, name, CONFLICT_TEXT)

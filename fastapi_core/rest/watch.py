@@ -108,7 +108,9 @@ def _watch_revision(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
         quoted = errors.go_quote(text)
         raise errors.APIError(
-            "", f"resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax", code=500
+            "",
+            f"resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax",
+            code=500,
         )
     return int(text)
 
@@ -134,6 +136,7 @@ class Watch:
         self.mark_initial_end = False
         self._writer: StreamWriter | None = None
         self._watcher: Watcher | None = None
+        self._catching_up: asyncio.Future[None] | None = None
         self._timers: list[asyncio.TimerHandle] = []
         self._sent = 0
         self._table_started = False
@@ -178,6 +181,8 @@ class Watch:
         for timer in self._timers:
             timer.cancel()
         self._timers.clear()
+        if self._catching_up is not None:
+            self._catching_up.cancel()
         if self._watcher is not None:
             self._watcher.stop()
             self._watcher = None
@@ -211,7 +216,7 @@ class Watch:
             self._fail(error)
             return
         if isinstance(watcher, Awaitable):
-            asyncio.ensure_future(self._subscribed_later(watcher))
+            self._catching_up = asyncio.ensure_future(self._subscribed_later(watcher))
         else:
             self._subscribed(watcher)
 
@@ -270,7 +275,8 @@ class Watch:
                 body = render.transformed(self.ctx, self.scope, self.media, obj).rstrip(b"\n")
                 frame = watch_frame(kind, b"", body)
             else:
-                frame = watch_frame(kind, self.scope.head, self.scope.view(obj).body)
+                view = self.scope.view(obj)
+                frame = watch_frame(kind, view.head, view.body)
             memo[key] = frame
         return frame
 
@@ -296,30 +302,32 @@ class Watch:
         metadata: dict[str, Any] = {"resourceVersion": str(revision)}
         if annotations:
             metadata["annotations"] = annotations
-        definition = self.scope.definition
         if self.media.as_kind == "Table":
             return self._bookmark_table(metadata)
         if self.media.as_kind:
             version = f"meta.k8s.io/{self.media.as_version}"
             return json_codec.encode({"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": metadata})
-        tree = {"kind": definition.kind, "apiVersion": definition.group_version, "metadata": metadata}
-        if not definition.custom:
-            tree = normalize.normalize(definition.type, tree).tree
-        return json_codec.encode(tree)
+        return json_codec.encode(self._empty(metadata))
+
+    def _empty(self, metadata: dict[str, Any]) -> dict[str, Any]:
+        """The zero object of the kind. Replicas show: the reference keeps them as a plain number inside."""
+        definition = self.scope.definition
+        tree: dict[str, Any] = {"kind": definition.kind, "apiVersion": definition.group_version, "metadata": metadata}
+        if definition.custom:
+            return tree
+        if "scale" in definition.subresources:
+            tree["spec"] = {"replicas": 0}
+        return normalize.normalize(definition.type, tree).tree
 
     def _bookmark_table(self, metadata: dict[str, Any]) -> bytes:
         """A Table whose only row shows the empty object."""
-        definition = self.scope.definition
-        tree = {"kind": definition.kind, "apiVersion": definition.group_version, "metadata": metadata}
-        if not definition.custom:
-            tree = normalize.normalize(definition.type, tree).tree
         version = f"meta.k8s.io/{self.media.as_version}"
         partial = json_codec.encode({"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": metadata})
         printer = self.scope.printer
         columns, self._table_started = not self._table_started, True
         return printer.table(
             b'{"resourceVersion":"%b"}' % metadata["resourceVersion"].encode(),
-            printer.render_tree(tree, time.time(), partial),
+            printer.render_tree(self._empty(metadata), time.time(), partial),
             columns=columns,
             version=self.media.as_version,
         )

@@ -53,7 +53,8 @@ _RESOURCE_LIST: Final = "core/v1.ResourceList"
 
 
 class Normalized(NamedTuple):
-    """A tree as the reference would print it, and the paths (`spec.containers[0].nope`) of what it does not know."""
+    """A tree as the reference would print it, and the paths (`spec.containers[0].nope`) of what it does not know, in
+    order, a hundred at most."""
 
     tree: dict[str, Any]
     unknown: list[str]
@@ -71,9 +72,7 @@ def normalize(type_: Type, tree: Any) -> Normalized:
         raise TypeMismatch(_mismatch_text(type_, error)) from None
     except ValueError as error:
         raise TypeMismatch(str(error)) from None
-    if unknown:
-        unknown = list(dict.fromkeys(unknown))[:MAX_COMPLAINTS]
-    return Normalized(result, unknown)
+    return Normalized(result, list(dict.fromkeys(unknown)) if unknown else unknown)
 
 
 def _mismatch_text(type_: Type, error: typed.Mismatch) -> str:

@@ -32,19 +32,22 @@ def data_file(group_version: str) -> str:
 
 
 @cache
+def _files() -> frozenset[str]:
+    return frozenset(entry.name for entry in _DATA.iterdir())
+
+
+@cache
 def _read(group_version: str) -> dict[str, Any]:
-    try:
-        content = (_DATA / data_file(group_version)).read_bytes()
-    except FileNotFoundError:
-        raise KeyError(group_version) from None
-    data: dict[str, Any] = orjson.loads(content)
+    name = data_file(group_version)
+    if name not in _files():  # references come from clients too: nothing else is ever opened
+        raise KeyError(group_version)
+    data: dict[str, Any] = orjson.loads((_DATA / name).read_bytes())
     return data
 
 
 def group_versions() -> list[str]:
     """Every group version with types, served or not, sorted: `core/v1`, `meta/v1`, `runtime`."""
-    names = (entry.name for entry in _DATA.iterdir())
-    return sorted(name[: -len(".json")].replace("_", "/") for name in names if name.endswith(".json"))
+    return sorted(name[: -len(".json")].replace("_", "/") for name in _files() if name.endswith(".json"))
 
 
 def info(group_version: str) -> tuple[str, str]:

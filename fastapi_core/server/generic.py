@@ -132,7 +132,7 @@ class GenericServer:
     async def start(self) -> None:
         """Listen, run the hooks, be ready. Raises OSError (address) or HookError; the server is stopped then."""
         self._expect_not_started("start")
-        listener = self._listener = self._listen(self.config, self.handler, self._chains.too_large)
+        listener = self._listener = self._listen(self.config, self._chains.serve, self._chains.too_large)
         try:
             await listener.start()
             await run_hooks(self._hooks)

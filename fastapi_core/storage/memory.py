@@ -74,6 +74,7 @@ class MemoryStorage:
 
     async def delete(self, key: str, *, expected: int) -> int:
         self._serving()
+        check_write(key, b"")
         return self._delete(self._match(key, expected))
 
     async def get(self, key: str) -> KeyValue | None:

@@ -189,6 +189,8 @@ class EventSuite(StorageTests):
         some = [e for e in recorder.events if e.key.startswith("/k/1")]
         assert await storage.history("/k/1", after=base, until=newest) == some
         assert await storage.history("/none/", after=base, until=newest) == []
+        assert await storage.history("", after=newest - 1, until=2**70) == recorder.events[-1:]
+        assert await storage.history("", after=newest, until=newest - 5) == []
 
 
 class CompactSuite(StorageTests):

@@ -7,6 +7,7 @@ import resource
 import socket
 import struct
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -177,19 +178,30 @@ async def test_a_half_closed_client_gets_its_answer() -> None:
         client.close()
 
 
-@on_uvloop
-async def test_a_client_that_does_not_read_is_cut_and_others_are_served() -> None:
+@pytest.mark.parametrize("tls", [False, True])
+def test_a_client_that_does_not_read_is_cut_and_others_are_served(tls: bool, tmp_path: Path) -> None:
     large = b"x" * 30_000_000
-    async with serving(
-        lambda request: Response(200, [], large if request.path == "/large" else b"ok"), limits=QUICK
-    ) as server:
-        client = connect(server.port, receive_buffer=4096)
-        client.sendall(b"GET /large HTTP/1.1\r\nHost: h\r\n\r\n")
-        await until(lambda: server.statistics()["active"] == 1)
-        assert await works(server.port)
-        await until(lambda: server.statistics()["connections"] == 0)
-        assert server.statistics()["timeouts"] == 1
-        client.close()
+
+    def handler(request: http1.Request) -> Answer:
+        return Response(200, [], large if request.path == "/large" else b"ok")
+
+    async def run() -> None:
+        authority = Authority("ca")
+        ca = authority.write_ca(tmp_path / "ca.pem")
+        pair = authority.write_pair(tmp_path / "s.pem", tmp_path / "s.key", "server")
+        context = client_context(ca) if tls else None
+        async with serving(handler, ssl_context=build_context(*pair) if tls else None, limits=QUICK) as server:
+            client = await in_thread(connect, server.port, 4096)
+            if context is not None:
+                client = await in_thread(partial(context.wrap_socket, client, server_hostname="localhost"))
+            client.sendall(b"GET /large HTTP/1.1\r\nHost: h\r\n\r\n")
+            await until(lambda: server.statistics()["active"] == 1)
+            assert answers(await exchange(server.port, LAST, context))[0].status == 200
+            await until(lambda: server.statistics()["connections"] == 0)
+            assert server.statistics()["timeouts"] == 1
+            client.close()
+
+    on_uvloop(run)()
 
 
 @on_uvloop

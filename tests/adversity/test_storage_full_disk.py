@@ -42,9 +42,7 @@ async def test_full_database(tmp_path: Path) -> None:
     assert "no space left" in str(await failed(storage.check()))
     # Everything asked for together fails together, refusals included: they may rest on what did not happen.
     big = os.urandom(50_000)
-    results = await asyncio.gather(
-        storage.create("/b", big), storage.create("/b", big), return_exceptions=True
-    )
+    results = await asyncio.gather(storage.create("/b", big), storage.create("/b", big), return_exceptions=True)
     assert [r.code for r in results if isinstance(r, StorageError)] == [Code.UNAVAILABLE] * 2
     assert storage.statistics().failures >= 3
     # Reads go on; giving up history makes room.

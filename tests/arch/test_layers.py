@@ -52,7 +52,9 @@ def test_compiled_layout() -> None:
     names = {p.stem for p in PYX}
     table = set(re.findall(r'^    "(\w+)",', (ROOT / "setup.py").read_text(), re.M))
     stubs = {p.stem for p in (PACKAGE / "_ext").glob("*.pyi")}
-    checked = set(re.search(r"MODULES = \((.*?)\)", (PACKAGE / "_ext/__init__.py").read_text(), re.S)[1].split('"')[1::2])  # type: ignore[index]
+    checked = set(
+        re.search(r"MODULES = \((.*?)\)", (PACKAGE / "_ext/__init__.py").read_text(), re.S)[1].split('"')[1::2]
+    )  # type: ignore[index]
     assert names == table == stubs == checked
     assert not list((ROOT / "_ext").glob("*.pxd"))
 

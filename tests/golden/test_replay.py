@@ -17,7 +17,9 @@ from fastapi_core.testing.server import RunningServer
 AREAS = ("core", "listwatch", "openapi")
 RECORDINGS = Path(__file__).resolve().parents[3] / "shared" / "golden"
 GAPS = dict(
-    line.split(None, 1) for line in (Path(__file__).parent / "gaps.txt").read_text().splitlines() if line and line[0] != "#"
+    line.split(None, 1)
+    for line in (Path(__file__).parent / "gaps.txt").read_text().splitlines()
+    if line and line[0] != "#"
 )
 CASES = [f"{area}/{path.stem}" for area in AREAS for path in sorted((RECORDINGS / area).glob("*.json"))]
 

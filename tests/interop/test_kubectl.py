@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,7 +25,7 @@ data: {mode: production, level: "3"}
 apiVersion: v1
 kind: Secret
 metadata: {name: password}
-stringData: {password: geheim}
+data: {password: Z2VoZWlt}
 ---
 apiVersion: v1
 kind: ServiceAccount
@@ -88,7 +87,13 @@ class Kubectl:
 
     def __call__(self, *arguments: str, stdin: str | None = None, code: int = 0) -> str:
         done = subprocess.run(
-            [*self.command, *arguments], input=stdin, capture_output=True, text=True, env=self.env, timeout=60, check=False
+            [*self.command, *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            env=self.env,
+            timeout=60,
+            check=False,
         )
         assert done.returncode == code, f"kubectl {' '.join(arguments)}: {done.stdout}{done.stderr}"
         return done.stdout + done.stderr
@@ -98,8 +103,8 @@ class Kubectl:
 
 
 @pytest.fixture
-def kubectl(server: RunningServer, namespace: str, tmp_path: Path) -> Iterator[Kubectl]:
-    yield Kubectl(server, namespace, tmp_path)
+def kubectl(server: RunningServer, namespace: str, tmp_path: Path) -> Kubectl:
+    return Kubectl(server, namespace, tmp_path)
 
 
 @pytest.fixture
@@ -136,7 +141,7 @@ def test_describe(applied: Kubectl) -> None:
     text = applied("describe", "deployment", "web")
     assert "registry.example.test/web:1" in text
     assert "Labels:" in applied("describe", "configmap", "settings")
-    assert "geheim" not in applied("describe", "secret", "password")
+    assert "Z2VoZWlt" not in applied("describe", "secret", "password")
     applied("describe", "service", "web")
 
 
@@ -208,7 +213,7 @@ def test_wait_and_delete(applied: Kubectl) -> None:
 
 
 def test_watch(applied: Kubectl) -> None:
-    watching = applied.start("get", "configmap", "settings", "-w", "-o", "jsonpath={.data.mode}{\"\\n\"}")
+    watching = applied.start("get", "configmap", "settings", "-w", "-o", 'jsonpath={.data.mode}{"\\n"}')
     assert watching.stdout is not None
     killer = threading.Timer(30, watching.kill)
     killer.start()

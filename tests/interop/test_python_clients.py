@@ -12,7 +12,12 @@ from fastapi_core.testing.server import RunningServer
 
 pytestmark = [pytest.mark.interop, pytest.mark.filterwarnings("ignore")]
 
-BODY: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"labels": {"app": "x"}}, "data": {"a": "1"}}
+BODY: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"labels": {"app": "x"}},
+    "data": {"a": "1"},
+}
 
 
 def named(name: str) -> dict[str, Any]:
@@ -34,7 +39,10 @@ def test_official_client(server: RunningServer, namespace: str) -> None:
         watcher = kubernetes.watch.Watch()
         streaming.set()
         stream = watcher.stream(
-            core.list_namespaced_config_map, namespace, resource_version=listed.metadata.resource_version, timeout_seconds=20
+            core.list_namespaced_config_map,
+            namespace,
+            resource_version=listed.metadata.resource_version,
+            timeout_seconds=20,
         )
         for event in stream:
             seen.append((event["type"], event["object"].data))

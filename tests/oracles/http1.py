@@ -85,6 +85,8 @@ def _message(stream: bytes, start: int, header_limit: int, body_limit: int) -> t
         if field is None:
             raise RefusalError(400)
         headers.append((field[1].lower(), field[2].rstrip(b" \t")))
+        if len(headers) > 1000:
+            raise RefusalError(431)
     keep_alive = _keep_alive(headers, minor)
     body, at = _body(stream, at, headers, minor, header_limit, body_limit)
     return Message(method.decode(), target, tuple(headers), body, keep_alive), at

@@ -108,7 +108,7 @@ def scalar(name: str, value: Any, path: str) -> Any:
     if name in INT_LIMITS and is_integer and -INT_LIMITS[name] <= value < INT_LIMITS[name]:
         return value
     if name == "double" and isinstance(value, int | float) and not isinstance(value, bool):
-        return int(value) if isinstance(value, int) or (value.is_integer() and abs(value) < 9e18) else value
+        return int(value) if isinstance(value, int) or (value.is_integer() and abs(value) < 2**53) else value
     if name == "bytes" and isinstance(value, str):
         text = re.sub(r"[\r\n]", "", value)
         if re.fullmatch(r"[A-Za-z0-9+/]*={0,2}", text) and len(text) % 4 == 0:

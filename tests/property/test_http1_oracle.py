@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
+from email.utils import formatdate
 from itertools import pairwise
 
 import pytest
@@ -9,7 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fastapi_core._ext import http1
+from fastapi_core.http.exchange import Response, Stream
 from tests.oracles import http1 as oracle
+from tests.unit.http.http_support import MockTransport
 
 HEADER_LIMIT = 300
 BODY_LIMIT = 40
@@ -189,6 +194,56 @@ def test_a_damaged_message_is_judged_alike(message: bytes, place: int, patch: by
 def test_unframed_undoes_chunk_framing(pieces: list[bytes]) -> None:
     framed = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
     assert http1.unframed(framed) == b"".join(pieces)
+
+
+@pytest.mark.parametrize("lines", [1000, 1001])
+def test_number_of_field_lines(lines: int) -> None:
+    stream = b"GET / HTTP/1.0\r\n" + b"a:\r\n" * lines + b"\r\n"
+    parser = http1.RequestParser(http1.Limits())
+    parser.feed(stream)
+    found, status = oracle.parse(stream, 1 << 20, 0)
+    if status is None:
+        assert parser.next() is not None
+        assert len(found) == 1
+    else:
+        with pytest.raises(http1.RefusedError):
+            parser.next()
+
+
+def converse(pieces: list[bytes]) -> tuple[bytes, bool]:
+    """What a connected protocol answers to a stream in pieces, and whether it ended the connection."""
+    loop = asyncio.new_event_loop()
+    registry = http1.Registry(loop, Response, Stream)
+    transport = MockTransport()
+    protocol = http1.HTTP1Protocol(answer, registry, http1.Limits(header=HEADER_LIMIT, body=BODY_LIMIT))
+    protocol.connection_made(transport)  # type: ignore[arg-type]
+    for piece in pieces:
+        protocol.data_received(piece)
+    ended = transport.closed or transport.eof
+    protocol.connection_lost(None)
+    loop.close()
+    without_dates = re.sub(rb"Date: [^\r]*\r\n", b"", bytes(transport.sent))
+    return without_dates.replace(b"HTTP/1.1 100 Continue\r\n\r\n", b""), ended
+
+
+def answer(request: http1.Request) -> Response:
+    return Response(200, [], b"%d %s" % (len(request.headers), request.body))
+
+
+@settings(max_examples=100, deadline=None)
+@given(streams, points)
+def test_a_connection_answers_alike_however_the_bytes_are_cut(stream: bytes, points: list[int]) -> None:
+    whole = converse([stream])
+    assert converse(cut(stream, points)) == whole
+    found, status = oracle.parse(stream, HEADER_LIMIT, BODY_LIMIT)
+    assert whole[0].count(b"HTTP/1.1 ") >= len(found) + (status is not None)
+    assert whole[1] == (status is not None or any(not message.keep_alive for message in found))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 250_000_000_000))
+def test_dates_are_those_of_the_library(second: int) -> None:
+    assert http1.http_date(second).decode() == formatdate(second, usegmt=True)
 
 
 def test_refusal_texts_name_no_internals() -> None:

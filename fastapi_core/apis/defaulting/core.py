@@ -107,7 +107,7 @@ def _fill(tree: Tree, name: str, source: Tree | None) -> None:
         tree[name] = target
 
 
-def _namespace(tree: Tree) -> None:
+def name_label(tree: Tree) -> None:
     """The name is also a label, so that selectors can pick namespaces by name."""
     metadata: Tree = tree.get("metadata") or {}
     if metadata.get("name"):
@@ -275,7 +275,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     ),
     "core/v1.ServicePort": (_service_port,),
     "core/v1.EndpointPort": (empty(protocol="TCP"),),
-    "core/v1.Namespace": (_namespace,),
+    "core/v1.Namespace": (name_label,),
     "core/v1.NamespaceStatus": (empty(phase="Active"),),
     "core/v1.NodeStatus": (when(filled("capacity"), copied("allocatable", "capacity")),),
     "core/v1.LimitRangeItem": (_limit_item,),

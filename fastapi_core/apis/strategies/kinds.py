@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fastapi_core.apis.defaulting.core import name_label
 from fastapi_core.apis.strategies.basics import Tree, desired, keep
 from fastapi_core.errors import FieldError
 from fastapi_core.meta import names, time
@@ -29,6 +30,7 @@ def prepare_namespace(new: Tree, old: Tree | None) -> None:
 def prepare_namespace_finalize(new: Tree, old: Tree) -> None:
     """PUT .../finalize: takes spec.finalizers and labels, never the status."""
     keep(new, old, "status")
+    name_label(new)
 
 
 def validate_namespace(new: Tree, old: Tree | None) -> list[FieldError]:

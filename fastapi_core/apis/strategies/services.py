@@ -78,6 +78,17 @@ def _drop_unneeded(spec: Tree, before: Tree) -> None:
                 port.pop("nodePort", None)
     if wants_health_port(before) and not wants_health_port(spec):
         spec.pop("healthCheckNodePort", None)
+    kind = spec.get("type")
+    unneeded = []
+    if not has_address(spec):
+        unneeded.append("internalTrafficPolicy")
+    if kind != "LoadBalancer":
+        unneeded += ["allocateLoadBalancerNodePorts", "loadBalancerClass"]
+    if kind not in ("NodePort", "LoadBalancer") and not spec.get("externalIPs"):
+        unneeded.append("externalTrafficPolicy")
+    for member in unneeded:
+        if spec.get(member) == before.get(member):
+            spec.pop(member, None)
 
 
 def _families(spec: Tree) -> None:

@@ -1,7 +1,7 @@
 """Table printers: how each kind's objects become rows for `kubectl get`.
 
 `printer(definition)` gives the printer of a resource; kinds without one of their own print name and creation time.
-Rows are read from the object in its storage version.
+Rows are read from the object in its storage version. The kinds' columns are loaded with the first table.
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ from __future__ import annotations
 from functools import cache
 
 from fastapi_core.registry.definition import ResourceDefinition
-from fastapi_core.registry.printers import cluster, control, network, pods, workloads
-from fastapi_core.registry.printers.cells import CREATED, CUSTOM_AGE, NAME
 from fastapi_core.registry.printers.engine import (
     Age,
     Cell,
@@ -23,25 +21,21 @@ from fastapi_core.registry.printers.engine import (
     partial_metadata,
 )
 
-TABLES: dict[str, tuple[Column, ...]] = {
-    "Pod": pods.COLUMNS,
-    **workloads.TABLES,
-    **network.TABLES,
-    **cluster.TABLES,
-    **control.TABLES,
-}
-_ROWS = {"Pod": pods.pod_row, "IPAddress": network.address_row}
-
 
 @cache
 def kind_printer(kind: str) -> Printer:
     """The printer of a built-in kind (also of answers that are no resources: Status, Scale)."""
-    return Printer(TABLES.get(kind, (NAME, CREATED)), _ROWS.get(kind))
+    from fastapi_core.registry.printers.cells import CREATED, NAME
+    from fastapi_core.registry.printers.tables import ROWS, TABLES
+
+    return Printer(TABLES.get(kind, (NAME, CREATED)), ROWS.get(kind))
 
 
 @cache
 def custom_printer() -> Printer:
     """The printer of custom resources whose version declares no columns."""
+    from fastapi_core.registry.printers.cells import CUSTOM_AGE, NAME
+
     return Printer((NAME, CUSTOM_AGE))
 
 
@@ -51,7 +45,6 @@ def printer(definition: ResourceDefinition) -> Printer:
 
 
 __all__ = [
-    "TABLES",
     "Age",
     "Cell",
     "Column",

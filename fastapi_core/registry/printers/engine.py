@@ -31,6 +31,8 @@ class Age(NamedTuple):
 
 Cell = str | int | float | bool | None | Age
 Conditions = list[dict[str, str]]
+RowFunction = Callable[[Tree], "tuple[Sequence[Cell], Conditions | None]"]
+"""Reads an object tree: its cells, and the conditions of its row if there are any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +148,7 @@ class Printer:
 
     __slots__ = ("_definitions", "_row", "columns")
 
-    def __init__(
-        self, columns: Sequence[Column], row: Callable[[Tree], tuple[Sequence[Cell], Conditions | None]] | None = None
-    ) -> None:
+    def __init__(self, columns: Sequence[Column], row: RowFunction | None = None) -> None:
         self.columns = tuple(columns)
         self._row = row or self._from_columns
         self._definitions = encode([column.definition() for column in self.columns])

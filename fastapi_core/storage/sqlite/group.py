@@ -1,21 +1,31 @@
 """One group of writes: judged one after the other, committed together.
 
 Each write is judged against the state the writes before it in the group leave, so a refused write costs nothing but
-itself. The statements then handle many rows each: every call into SQLite gives up the interpreter lock, and taking it
-back from a busy event loop costs more than the row.
+itself.
+
+A group is one INSERT into `history`, outside an explicit transaction; triggers bring `current` up to date, and keys
+written lately are judged without a read. Fewer calls into SQLite are fewer times the thread has to get the interpreter
+lock back (`turns`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from fastapi_core.storage.interface import Code, Event, KeyValue, StorageError
 
-#: Rows per statement: the powers of two up to this, so that few statements serve every group size.
-_MOST_ROWS = 64
+#: Most rows of one statement; a larger group takes several, in an explicit transaction.
+MOST_ROWS = 64
+
+#: Bytes of values that are kept because their keys were written lately.
+RECENT_BYTES = 4 << 20
+
+#: What a kept value takes beside its bytes, about.
+_ENTRY_BYTES = 400
 
 
 class Write(NamedTuple):
@@ -35,15 +45,41 @@ class Outcome(NamedTuple):
 
     events: list[Event]
     answers: list[int | StorageError]
+    rows: list[Any]
+    """The history rows, one after the other."""
 
 
-def judge(connection: sqlite3.Connection, writes: Sequence[Write], revision: int) -> Outcome:
+class Recent:
+    """The newest state of keys written lately, so that writing them again needs no read. Right while it is the only
+    writer's: every commit goes through `note`."""
+
+    def __init__(self, limit: int = RECENT_BYTES) -> None:
+        self._limit = limit
+        self._size = 0
+        self.items: dict[str, KeyValue] = {}
+
+    def note(self, events: Sequence[Event]) -> None:
+        """Take over what was committed; forget the keys not written for longest when there is too much."""
+        items = self.items
+        for event in events:
+            known = items.pop(event.key, None)
+            if known is not None:
+                self._size -= len(known.value) + _ENTRY_BYTES
+            if event.value is not None:
+                items[event.key] = event.value
+                self._size += len(event.value.value) + _ENTRY_BYTES
+        while self._size > self._limit:
+            oldest = items.pop(next(iter(items)))
+            self._size -= len(oldest.value) + _ENTRY_BYTES
+
+
+def judge(connection: sqlite3.Connection, recent: Recent, writes: Sequence[Write], revision: int) -> Outcome:
     """Decide each write; the first accepted one takes `revision` + 1. Changes nothing."""
-    state: dict[str, KeyValue | None] = _load(connection, [w.key for w in writes])
+    state = _load(connection, recent, writes)
     events: list[Event] = []
     answers: list[int | StorageError] = []
-    for write in writes:
-        key, value, expected = write.key, write.value, write.expected
+    rows: list[Any] = []
+    for key, value, expected, expiry, _ in writes:
         existing = state.get(key)
         if expected is None:
             if existing is not None:
@@ -56,40 +92,31 @@ def judge(connection: sqlite3.Connection, writes: Sequence[Write], revision: int
             answers.append(StorageError(Code.CONFLICT, key, existing.revision))
             continue
         revision += 1
-        new = None
-        if value is not None:
+        previous = 0 if existing is None else existing.revision
+        if value is None:
+            new = None
+            rows += (revision, key, 0, previous, None, None)
+        else:
             new = KeyValue(key, value, revision if existing is None else existing.created, revision)
+            rows += (revision, key, new.created, previous, expiry, value)
         state[key] = new
         events.append(Event(key, revision, new, existing))
         answers.append(revision)
-    return Outcome(events, answers)
+    return Outcome(events, answers, rows)
 
 
-def commit(connection: sqlite3.Connection, writes: Sequence[Write], outcome: Outcome) -> None:
+def commit(connection: sqlite3.Connection, outcome: Outcome) -> None:
     """Make the accepted changes durable in one transaction; on an error none of them happened."""
-    history: list[Any] = []
-    live: dict[str, tuple[str, int, int, float | None]] = {}
-    dead: dict[str, None] = {}
-    events = iter(outcome.events)
-    for write, answer in zip(writes, outcome.answers, strict=True):
-        if not isinstance(answer, int):
-            continue
-        event = next(events)
-        new, key = event.value, write.key
-        previous = 0 if event.previous is None else event.previous.revision
-        if new is None:
-            history += (answer, key, 0, previous, None)
-            live.pop(key, None)
-            dead[key] = None
-        else:
-            history += (answer, key, new.created, previous, new.value)
-            live[key] = (key, new.created, answer, write.expiry)
+    rows, count = outcome.rows, len(outcome.events)
+    if count <= MOST_ROWS:
+        connection.execute(_insert(count), rows)
+        return
+    width = len(rows) // count
     connection.execute("BEGIN IMMEDIATE")
     try:
-        _INSERT.run(connection, history)
-        if dead:
-            _DELETE.run(connection, list(dead))
-        _REPLACE.run(connection, [item for row in live.values() for item in row])
+        for at in range(0, count, MOST_ROWS):
+            part = rows[at * width : (at + MOST_ROWS) * width]
+            connection.execute(_insert(len(part) // width), part)
         connection.execute("COMMIT")
     except BaseException:
         # SQLite ends the transaction itself after some errors.
@@ -98,49 +125,35 @@ def commit(connection: sqlite3.Connection, writes: Sequence[Write], outcome: Out
         raise
 
 
-def _load(connection: sqlite3.Connection, keys: list[str]) -> dict[str, KeyValue | None]:
+def _load(connection: sqlite3.Connection, recent: Recent, writes: Sequence[Write]) -> dict[str, KeyValue | None]:
+    """The state of the keys written: what is known, the rest from the database."""
     state: dict[str, KeyValue | None] = {}
-    for rows in _SELECT.fetch(connection, keys):
-        for key, value, created, revision in rows:
-            state[key] = KeyValue(key, value, created, revision)
+    unknown: list[str] = []
+    known = recent.items
+    for write in writes:
+        key = write.key
+        found = known.get(key)
+        if found is None:
+            unknown.append(key)
+        else:
+            state[key] = found
+    for at in range(0, len(unknown), MOST_ROWS):
+        part = unknown[at : at + MOST_ROWS]
+        for row in connection.execute(_select(len(part)), part).fetchall():
+            state[row[0]] = KeyValue(*row)
     return state
 
 
-class _Bulk:
-    """A statement over any number of rows, as a few statements of fixed sizes that stay prepared."""
-
-    def __init__(self, head: str, row: str, tail: str = "") -> None:
-        self._width = row.count("?")
-        self._statements = {}
-        size = 1
-        while size <= _MOST_ROWS:
-            self._statements[size] = head + ",".join([row] * size) + tail
-            size *= 2
-
-    def run(self, connection: sqlite3.Connection, items: list[Any]) -> None:
-        for statement, part in self._parts(items):
-            connection.execute(statement, part)
-
-    def fetch(self, connection: sqlite3.Connection, items: list[Any]) -> Iterator[list[Any]]:
-        for statement, part in self._parts(items):
-            yield connection.execute(statement, part).fetchall()
-
-    def _parts(self, items: list[Any]) -> Iterator[tuple[str, list[Any]]]:
-        left = len(items) // self._width
-        at = 0
-        while left:
-            size = min(_MOST_ROWS, 1 << (left.bit_length() - 1))
-            yield self._statements[size], items[at : at + size * self._width]
-            left -= size
-            at += size * self._width
+@lru_cache(maxsize=MOST_ROWS)
+def _insert(count: int) -> str:
+    return "INSERT INTO history (revision, key, created, previous, expiry, value) VALUES " + ",".join(
+        ["(?,?,?,?,?,?)"] * count
+    )
 
 
-_SELECT = _Bulk(
-    "SELECT c.key, h.value, c.created, c.revision FROM current c JOIN history h ON h.revision = c.revision "
-    "WHERE c.key IN (",
-    "?",
-    ")",
-)
-_INSERT = _Bulk("INSERT INTO history (revision, key, created, previous, value) VALUES ", "(?,?,?,?,?)")
-_REPLACE = _Bulk("INSERT OR REPLACE INTO current (key, created, revision, expiry) VALUES ", "(?,?,?,?)")
-_DELETE = _Bulk("DELETE FROM current WHERE key IN (", "?", ")")
+@lru_cache(maxsize=MOST_ROWS)
+def _select(count: int) -> str:
+    return (
+        "SELECT c.key, h.value, c.created, c.revision FROM current c JOIN history h ON h.revision = c.revision "
+        "WHERE c.key IN (" + ",".join("?" * count) + ")"
+    )

@@ -85,7 +85,7 @@ class Reader:
             counts = schema.read_counts(connection)
             if after < counts.compacted:
                 raise StorageError(Code.COMPACTED, revision=counts.compacted)
-            bounds = {"after": after, "until": until, "low": prefix, "high": prefix_end(prefix)}
+            bounds = {"after": after, "until": min(until, counts.revision), "low": prefix, "high": prefix_end(prefix)}
             return [_event(*row) for row in connection.execute(_HISTORY, bounds)]
 
     @contextmanager

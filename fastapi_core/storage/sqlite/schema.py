@@ -4,11 +4,11 @@
 is therefore stored once. Storing it in both tables was measured against this (32 writes per commit, 4 KiB pages, random
 keys): CPU per write 17 us against 41 us at 200 bytes, 24 against 85 at 1,000 bytes, 36 against 119 at 5,000 bytes, and
 twice the file, because a value in the key-ordered table rewrites a random page per write while history only appends.
-The price is a lookup by rowid per key in a list.
+The price is a lookup by rowid per key in a list: 10,000 objects of 5,000 bytes are listed in 66 ms of CPU.
 
-A deletion is a history row without value and with `created` 0. `previous` links a change to the revision it replaced
-(0: the key did not exist), which makes events with their previous state, lists in the past and compaction plain range
-scans by revision, without a second index to maintain.
+Only `history` is written; triggers derive `current` from it. A deletion is a history row without value and with
+`created` 0. `previous` links a change to the revision it replaced (0: the key did not exist), which makes events with
+their previous state, lists in the past and compaction plain range scans by revision, without one more index.
 
 The revision counter needs no row of its own: it is the larger of the newest history row and the compacted revision,
 and compaction records its revision in the transaction that first deletes a row.
@@ -23,6 +23,7 @@ from pathlib import Path
 
 from fastapi_core.storage.interface import Code, StorageError
 from fastapi_core.storage.keys import FIRST_REVISION
+from fastapi_core.storage.sqlite.group import MOST_ROWS
 
 FILE_NAME = "store.db"
 SCHEMA_VERSION = 1
@@ -41,11 +42,22 @@ CACHE_KIB = 4096
 
 _TABLES = """
 CREATE TABLE history (
-    revision INTEGER PRIMARY KEY, key TEXT NOT NULL, created INTEGER NOT NULL, previous INTEGER NOT NULL, value BLOB
+    revision INTEGER PRIMARY KEY, key TEXT NOT NULL, created INTEGER NOT NULL, previous INTEGER NOT NULL,
+    expiry REAL, value BLOB
 );
 CREATE TABLE current (
     key TEXT PRIMARY KEY, created INTEGER NOT NULL, revision INTEGER NOT NULL, expiry REAL
 ) WITHOUT ROWID;
+CREATE TRIGGER creation AFTER INSERT ON history WHEN new.previous = 0 BEGIN
+    INSERT INTO current (key, created, revision, expiry)
+    VALUES (new.key, new.created, new.revision, new.expiry);
+END;
+CREATE TRIGGER modification AFTER INSERT ON history WHEN new.previous > 0 AND new.created > 0 BEGIN
+    UPDATE current SET revision = new.revision, expiry = new.expiry WHERE key = new.key;
+END;
+CREATE TRIGGER deletion AFTER INSERT ON history WHEN new.created = 0 BEGIN
+    DELETE FROM current WHERE key = new.key;
+END;
 CREATE INDEX expiring ON current (expiry) WHERE expiry IS NOT NULL;
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 INSERT INTO meta VALUES ('compacted', 0), ('swept', 0);
@@ -66,7 +78,7 @@ def open_writer(path: Path) -> sqlite3.Connection:
     """Open, create or refuse the database. StorageError(UNAVAILABLE) says what is wrong with the file."""
     # The store holds secrets; the log and index files SQLite makes take over the mode of this one.
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-    connection = sqlite3.connect(path, isolation_level=None, cached_statements=128, timeout=0)
+    connection = sqlite3.connect(path, isolation_level=None, cached_statements=2 * MOST_ROWS + 32, timeout=0)
     try:
         _prepare(connection, path)
     except sqlite3.Error as error:
@@ -126,6 +138,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         raise StorageError(Code.UNAVAILABLE, message=f"the file system of {path} does not support a write-ahead log")
     connection.execute("PRAGMA synchronous = FULL")
     # Some builds of SQLite overwrite what is deleted with zeros; that makes compaction write what it gives up.
+    connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute("PRAGMA secure_delete = OFF")
     connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
     connection.execute(f"PRAGMA journal_size_limit = {WAL_LIMIT}")

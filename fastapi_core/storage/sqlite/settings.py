@@ -20,6 +20,8 @@ class Settings:
     """Pause of upkeep after it failed."""
     check_seconds: float = 2.0
     """A store that has not answered a health check after this is unavailable (the reference's etcd check timeout)."""
+    switch_seconds: float = 0.00002
+    """The interpreter's thread switch interval is set to this when it is longer (for the whole process)."""
     max_pages: int = 0
     """Largest database, pages of 4 KiB; 0 for SQLite's own limit."""
 

@@ -86,6 +86,7 @@ class SqliteStorage:
         return await self._write(key, value, expected, time.time() + ttl if ttl > 0 else None)
 
     async def delete(self, key: str, *, expected: int) -> int:
+        check_write(key, b"")
         return await self._write(key, None, expected, None)
 
     async def get(self, key: str) -> KeyValue | None:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from fastapi_core.storage.interface import Code, Event, StorageError
-from fastapi_core.storage.sqlite import group, schema
+from fastapi_core.storage.sqlite import group, schema, turns
 from fastapi_core.storage.sqlite.group import Write
 from fastapi_core.storage.sqlite.lock import DirectoryLock
 from fastapi_core.storage.sqlite.settings import Settings
@@ -83,6 +83,7 @@ class Worker:
         self._paused_until = 0.0
         self._log_used = False
         self._last_write = 0.0
+        self._recent = group.Recent()
         self._connection: sqlite3.Connection
         self._sweeper: Sweeper
         self.counters = Counters()
@@ -96,6 +97,7 @@ class Worker:
         """Open the database on the thread; what fails there is raised here."""
         opened: asyncio.Future[schema.Counts] = self._loop.create_future()
         self._opened = opened
+        turns.share_interpreter(self._settings.switch_seconds)
         self._thread.start()
         return await opened
 
@@ -128,6 +130,7 @@ class Worker:
             self.failure = None
 
     def _run(self) -> None:
+        turns.wait_precisely()
         try:
             counts = self._open()
         except Exception as error:
@@ -208,9 +211,9 @@ class Worker:
     def _commit(self, writes: list[Write]) -> None:
         began = time.perf_counter()
         try:
-            outcome = group.judge(self._connection, writes, self.revision)
+            outcome = group.judge(self._connection, self._recent, writes, self.revision)
             if outcome.events:
-                group.commit(self._connection, writes, outcome)
+                group.commit(self._connection, outcome)
         except Exception as error:
             text = str(self._fail(error))
             # Refusals may rest on changes of this group that did not happen, so they fail with it.
@@ -221,6 +224,7 @@ class Worker:
         if outcome.events:
             self.failure = None
             self.revision = outcome.events[-1].revision
+            self._recent.note(outcome.events)
             self._last_write = time.monotonic()
             self._log_used = True
             self.counters.commit(len(outcome.events), time.perf_counter() - began)
@@ -302,9 +306,7 @@ class Worker:
         self._find_expiry()
 
     def _find_expiry(self) -> None:
-        (first,) = self._connection.execute(
-            "SELECT min(expiry) FROM current WHERE expiry IS NOT NULL"
-        ).fetchone()
+        (first,) = self._connection.execute("SELECT min(expiry) FROM current WHERE expiry IS NOT NULL").fetchone()
         self._next_expiry = float("inf") if first is None else first
 
     def _post(self, call: Callable[..., None], *args: Any) -> None:

@@ -137,10 +137,11 @@ def test_updates_keep_what_they_leave_out() -> None:
 def test_a_change_of_type_drops_and_gives() -> None:
     cluster = Cluster()
     old = cluster.write("a", {"type": "NodePort", "ports": [{"port": 80}]})
-    plain = cluster.write("a", {**old["spec"], "type": "ClusterIP", "externalTrafficPolicy": None}, old)
+    plain = cluster.write("a", {**old["spec"], "type": "ClusterIP"}, old)
     assert "nodePort" not in plain["spec"]["ports"][0]
+    assert "externalTrafficPolicy" not in plain["spec"]
     external = cluster.write("a", {**plain["spec"], "type": "ExternalName", "externalName": "a.b"}, plain)
-    assert "clusterIP" not in external["spec"]
+    assert not {"clusterIP", "internalTrafficPolicy"} & set(external["spec"])
     again = cluster.write("a", {"ports": [{"port": 80}]}, external)
     assert again["spec"]["clusterIP"].startswith("10.0.0.")
 

@@ -80,6 +80,7 @@ def test_namespaces() -> None:
     final = {"metadata": {"name": "x"}, "spec": {"finalizers": []}, "status": {}}
     kinds.prepare_namespace_finalize(final, created)
     assert final["status"] == {"phase": "Active"}
+    assert final["metadata"]["labels"] == {"kubernetes.io/metadata.name": "x"}
     assert problems("Namespace", {"status": {"phase": "Terminating"}}, created) == [
         "status.Phase: Invalid value: \"Terminating\": may only be 'Active' if `deletionTimestamp` is empty"
     ]

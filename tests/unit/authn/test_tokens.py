@@ -3,13 +3,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fixtures.exchange import FakeRequest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fastapi_core.authn.tokens import EXTRA_SPACE, StaticTokens, bearer_token, load_token_file
 from fastapi_core.errors import APIError
 from fastapi_core.request.context import RequestContext, User
+from tests.fixtures.exchange import FakeRequest
 
 
 def context(*authorization: str) -> RequestContext:

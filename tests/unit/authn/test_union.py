@@ -4,12 +4,12 @@ from collections.abc import Awaitable
 from typing import Any
 
 import pytest
-from fixtures.exchange import FakeRequest
 
 from fastapi_core._ext.reqinfo import parse
 from fastapi_core.authn.base import Anonymous, Union
 from fastapi_core.errors import APIError, unauthorized
 from fastapi_core.request.context import ANONYMOUS, RequestContext, User
+from tests.fixtures.exchange import FakeRequest
 
 ALICE, BOB = User("alice"), User("bob")
 

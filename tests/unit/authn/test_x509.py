@@ -9,13 +9,13 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
-from fixtures.exchange import FakeConnection, FakeRequest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastapi_core.authn.x509 import CREDENTIAL_ID, CertificateError, ClientCertificates, subject, user_of
 from fastapi_core.errors import APIError
 from fastapi_core.request.context import RequestContext
+from tests.fixtures.exchange import FakeConnection, FakeRequest
 
 KEY = ec.generate_private_key(ec.SECP256R1())
 UID = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")

@@ -3,11 +3,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fixtures.exchange import FakeRequest
 
 from fastapi_core._ext.reqinfo import parse
 from fastapi_core.authz.base import attributes_of, denied
 from fastapi_core.request.context import RequestContext, User
+from tests.fixtures.exchange import FakeRequest
 
 
 def refusal(method: str, target: str) -> Any:

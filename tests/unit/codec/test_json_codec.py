@@ -34,6 +34,8 @@ BROKEN = [
     (b"1.a", "invalid character 'a' after decimal point in numeric literal"),
     (b"1ea", "invalid character 'a' in exponent of numeric literal"),
     (b"[" * 2000, "exceeded max depth"),
+    (b"[1E400]", "json: cannot unmarshal number 1E400 into Go value of type float64"),
+    (b"[" + b"9" * 400 + b"]", "json: cannot unmarshal number " + "9" * 400 + " into Go value of type float64"),
 ]
 
 
@@ -48,6 +50,7 @@ def test_broken_texts(body: bytes, text: str) -> None:
     ("body", "tree"),
     [
         (b" null ", None),
+        (b"[1e2, 9223372036854775808, -9223372036854775808, 1E+2]", [100.0, 2.0**63, -(2**63), 100.0]),
         (b'{"a":9223372036854775807}', {"a": 2**63 - 1}),
         (b'{"a":"\xff\xc3("}', {"a": "\ufffd\ufffd("}),
         (b'{"a":"\\ud800","\\udc00":[1,"\\ud83d\\ude00"]}', {"a": "\ufffd", "\ufffd": [1, "\U0001f600"]}),
@@ -75,6 +78,7 @@ def test_duplicates_are_reported() -> None:
         (1e16, "10000000000000000"),
         (1e20, "100000000000000000000"),
         (1e21, "1e+21"),
+        (12345678901234567890.0, "12345678901234567000"),
         (1.5e-5, "0.000015"),
         (1e-6, "0.000001"),
         (9.5e-7, "9.5e-7"),
@@ -104,7 +108,8 @@ TREES = st.recursive(
         st.none(),
         st.booleans(),
         st.integers(-(2**63), 2**63 - 1),
-        st.floats(allow_nan=False, allow_infinity=False),
+        st.floats(-(2**53), 2**53),  # larger ones are spelled with fewer digits than they have
+        st.floats(1e21, allow_infinity=False),
         st.text(st.characters(exclude_categories=["Cs"])),
     ),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),

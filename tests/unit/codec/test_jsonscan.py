@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastapi_core._ext.jsonscan import decode_key, duplicate_keys, go_style
+from fastapi_core._ext.jsonscan import decode_key, duplicate_keys, go_style, inspect
 from tests.oracles import jsonscan as oracle
 
 KEYS = st.sampled_from(["a", "b", "\u00e9", 'q"', "a\\", "\n", "", "a.b", "k<"])
@@ -64,6 +64,20 @@ def test_paths() -> None:
     assert duplicate_keys(b'{"a":1,"\\u0061":2,"a":3}', 10) == ["a"]
     assert duplicate_keys(b'{"a":{"x":1},"b":{"x":1}}', 10) == []
     assert len(duplicate_keys(b"{" + b",".join(b'"k%d":1,"k%d":1' % (i, i) for i in range(500)) + b"}", 10)) == 100
+
+
+@pytest.mark.parametrize(
+    ("text", "care"),
+    [
+        (b"[1.5,-2,123456789012345678]", False),
+        (b"[1e2]", True),
+        (b"[1E2]", True),
+        (b"[1234567890123456789]", True),
+        (b'["1234567890123456789","1e5",true,false,{"e1e":1}]', False),
+    ],
+)
+def test_numbers_that_need_care(text: bytes, care: bool) -> None:
+    assert inspect(text, 10) == ([], care)
 
 
 @given(st.recursive(st.none(), lambda inner: st.lists(inner, max_size=2) | st.dictionaries(KEYS, inner, max_size=2)))

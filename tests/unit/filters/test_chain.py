@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Generator
 from typing import Any
 
 import pytest
-from fixtures.exchange import FakeRequest, FakeWriter, header
 
 from fastapi_core._ext.router import Router
 from fastapi_core.authn.base import Anonymous, Union
@@ -20,6 +19,7 @@ from fastapi_core.http.exchange import Answer, Response, Stream
 from fastapi_core.obs import logs
 from fastapi_core.obs.catalog import Metrics
 from fastapi_core.request.context import Endpoint, RequestContext, User
+from tests.fixtures.exchange import FakeRequest, FakeWriter, header
 
 ADMIN = User("admin", groups=("system:masters",))
 ALICE = User("alice", groups=("devs",))

@@ -144,6 +144,21 @@ async def test_a_burst_lets_others_have_their_turn() -> None:
     client.lose()
 
 
+async def test_a_flood_of_quick_requests_is_not_read_faster_than_answered() -> None:
+    client = connect(echo)
+    count = 0
+    while client.transport.reading:
+        client.send(GET * 100)
+        count += 100
+        assert count < 10_000
+    assert client.protocol.eof_received() is True
+    for _ in range(count):
+        await asyncio.sleep(0)
+    assert client.transport.closed
+    assert len(answers(client.take())) == count
+    client.lose()
+
+
 async def test_reading_stops_while_requests_pile_up(waiting: dict[str, asyncio.Future[Answer]]) -> None:
     def handler(request: http1.Request) -> object:
         return waiting.setdefault("/", asyncio.get_running_loop().create_future()) if not waiting else echo(request)

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import yaml
-from fixtures.exchange import FakeRequest
 
 from fastapi_core._ext.reqinfo import parse
 from fastapi_core.obs import logs
@@ -17,6 +16,7 @@ from fastapi_core.options.flags import OptionsError
 from fastapi_core.options.kubeconfig import server_url
 from fastapi_core.options.options import Options
 from fastapi_core.request.context import RequestContext
+from tests.fixtures.exchange import FakeRequest
 
 
 def identity(authenticator: Any, authorization: str | None, path: str = "/api/v1/pods") -> Any:

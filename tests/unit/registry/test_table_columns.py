@@ -9,7 +9,8 @@ import pytest
 
 from fastapi_core.apis.defaults import apply_defaults
 from fastapi_core.apis.resources import builtin
-from fastapi_core.registry.printers import TABLES, Age, custom_printer, kind_printer, printer
+from fastapi_core.registry.printers import Age, custom_printer, kind_printer, printer
+from fastapi_core.registry.printers.tables import TABLES
 from fastapi_core.schema.normalize import normalize
 
 SHARED = Path(__file__).parents[4] / "shared"

@@ -3,10 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fixtures.exchange import FakeRequest, header
 
 from fastapi_core.errors import not_found
 from fastapi_core.request.status import render_error
+from tests.fixtures.exchange import FakeRequest, header
 
 ERROR = not_found("configmaps", "", "none")
 COMPACT = (

@@ -74,5 +74,6 @@ def test_kinds_are_found_by_group_and_version() -> None:
     assert tables.type_for("apps", "v1", "DeleteOptions") is tables.type_of("meta/v1.DeleteOptions")
     assert tables.type_for("apps", "v1", "DeploymentSpec") is None
     assert tables.type_for("nowhere", "v1", "Pod") is None
-    with pytest.raises(KeyError):
-        tables.type_of("core/v1.Nothing")
+    for ref in ("core/v1.Nothing", "", "a\0b/v1.Pod", "../core/v1.Pod", f"{'x' * 5000}/v1.Pod"):
+        with pytest.raises(KeyError):
+            tables.type_of(ref)

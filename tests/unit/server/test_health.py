@@ -4,12 +4,12 @@ import asyncio
 from typing import Any
 
 import pytest
-from fixtures.exchange import FakeRequest, header
 
 from fastapi_core._ext.reqinfo import parse
 from fastapi_core.obs.catalog import Metrics
 from fastapi_core.request.context import RequestContext
 from fastapi_core.server.health import Check, Health, Progress
+from tests.fixtures.exchange import FakeRequest, header
 
 
 def ok() -> None:

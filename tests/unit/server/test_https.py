@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from fixtures.exchange import header
 
 from fastapi_core._ext.router import Router
 from fastapi_core.http.exchange import Answer, Response, Stream, StreamWriter
@@ -20,6 +19,7 @@ from fastapi_core.options.options import Options
 from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.server.generic import GenericServer
 from fastapi_core.server.routes import routes
+from tests.fixtures.exchange import header
 
 
 class Running:

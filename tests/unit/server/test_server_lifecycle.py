@@ -5,7 +5,6 @@ from collections.abc import Awaitable
 from typing import Any
 
 import pytest
-from fixtures.exchange import FakeRequest
 
 from fastapi_core._ext.router import Router
 from fastapi_core.authn.base import Union
@@ -16,6 +15,7 @@ from fastapi_core.server.config import ServerConfig
 from fastapi_core.server.generic import GenericServer
 from fastapi_core.server.lifecycle import HookError
 from fastapi_core.server.routes import routes
+from tests.fixtures.exchange import FakeRequest
 
 
 class Recorder:

@@ -19,6 +19,7 @@ from fastapi_core.storage.sqlite import reader, schema
 from fastapi_core.storage.sqlite.settings import Settings
 from fastapi_core.storage.sqlite.store import SqliteStorage
 from fastapi_core.storage.sqlite.sweep import Sweeper
+from fastapi_core.storage.sqlite.worker import Commit
 
 
 def settings(directory: Path) -> Settings:
@@ -64,9 +65,7 @@ async def test_second_process_on_a_directory(storage: SqliteStorage, tmp_path: P
         "from fastapi_core.storage.factory import make_storage\n"
         "asyncio.run(make_storage(Path(sys.argv[1])).open())\n"
     )
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", code, str(tmp_path), stderr=subprocess.PIPE
-    )
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, str(tmp_path), stderr=subprocess.PIPE)
     _, err = await asyncio.wait_for(process.communicate(), 30)
     assert process.returncode == 1
     assert f"in use by process {os.getpid()}" in err.decode()
@@ -137,7 +136,7 @@ async def test_only_the_owner_reads_the_files(storage: SqliteStorage, tmp_path: 
 
 
 async def test_opens_fast(tmp_path: Path) -> None:
-    """10,000 objects of 5 KB: open and list everything. Measured at 50 ms on the development machine."""
+    """10,000 objects of 5 KB: open and list everything, in 0.07 s of CPU where it was written."""
     storage = SqliteStorage(settings(tmp_path))
     await storage.open()
     value = os.urandom(5000)
@@ -152,8 +151,18 @@ async def test_opens_fast(tmp_path: Path) -> None:
         best = min(best, time.perf_counter() - began)
         await storage.close()
         assert len(page.items) == 10_000
-    # Four times the measured time: this catches a change of order, the benches watch the number.
+    # Time on a shared machine is not CPU time: this catches a change of order, the benches watch the number.
     assert best < 0.4
+
+
+def test_commits_reach_the_disk(tmp_path: Path) -> None:
+    """kill -9 does not show a missing fsync; a power cut would."""
+    connection = schema.open_writer(tmp_path / "store.db")
+    pragmas = ("journal_mode", "synchronous", "auto_vacuum", "wal_autocheckpoint", "journal_size_limit")
+    found = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in pragmas]
+    connection.close()
+    full, incremental = 2, 2
+    assert found == ["wal", full, incremental, schema.WAL_PAGES, schema.WAL_LIMIT]
 
 
 # Upkeep ------------------------------------------------------------------------------------------------------------
@@ -265,6 +274,28 @@ async def test_statistics(storage: SqliteStorage) -> None:
     assert figures.commit_seconds > 0
     assert figures.wal_bytes > 0
     assert figures.history_rows == 21
+
+
+async def test_read_is_answered_after_its_event(storage: SqliteStorage) -> None:
+    """The reader sees a commit before the loop hears of it; what it read is given out after the event."""
+    worker = storage._worker
+    assert worker is not None
+    held: list[Commit] = []
+    deliver = worker._deliver
+    worker._deliver = held.append
+    write = asyncio.ensure_future(storage.create("/a", b""))
+    await until(lambda: bool(held))
+    page = asyncio.ensure_future(storage.list(""))
+    history = asyncio.ensure_future(storage.history("", after=1, until=9))
+    get = asyncio.ensure_future(storage.get("/a"))
+    await asyncio.sleep(0)
+    # The reader thread has answered all three when it answers this; only the event is missing then.
+    await storage.get("/none")
+    assert [task.done() for task in (page, history, get, write)] == [False] * 4
+    worker._deliver = deliver
+    deliver(held[0])
+    await asyncio.gather(write, get, history)
+    assert (await page).revision == storage.revision == 2
 
 
 # Queries -----------------------------------------------------------------------------------------------------------
