@@ -19,7 +19,7 @@ from fastapi_core.patch.fieldset import FieldSet
 from fastapi_core.patch.managers import Identity, Managed, Record
 from fastapi_core.patch.shapes import Shape
 from fastapi_core.patch.tracking import BEFORE_APPLY, Tracker, Tree
-from fastapi_core.patch.typed import ItemError, compare, field_set
+from fastapi_core.patch.typed import ItemError, compare, equal, field_set
 
 ANNOTATIONS_LIMIT = 256 * 1024
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -67,7 +67,7 @@ class Applier:
         if not managed and current:
             tracker.record_update({}, current, managed, BEFORE_APPLY, now)
         self._check(config)
-        self._reconcile(managed, current)
+        tracker.reconcile(managed)
         last = managed.get(who)
         try:
             merged = typed_merge.merge(tracker.shape, current, config)
@@ -80,7 +80,7 @@ class Applier:
         self._take(managed, current, merged, who, force=force)
         if not managed[who].fields:
             del managed[who]
-        if merged == current:
+        if equal(merged, current):
             return Applied(None, managed)
         if who in managed:
             managed[who].time = now
@@ -92,13 +92,6 @@ class Applier:
         found = conform.problems(self._tracker.shape, config)
         if found:
             raise plain_failure(f"failed to create typed patch object ({named(config)}): {conform.text(found)}")
-
-    def _reconcile(self, managed: Managed, current: Tree) -> None:
-        """Bring entries in line with types that have changed since they were written."""
-        for record in managed.values():
-            seen = self._tracker.shape_in(record.version)
-            if seen is not None:
-                record.fields = typed_merge.reconciled(seen, record.fields)
 
     def _take(self, managed: Managed, current: Tree, merged: Tree, who: Identity, *, force: bool) -> None:
         """Find what others own and this changes; take it from them or fail."""
@@ -136,18 +129,20 @@ class Applier:
         owned = {tracker.version: field_set(tracker.settable, config)}
         for record in managed.values():
             owned[record.version] = fieldset.union(owned.get(record.version, {}), record.fields)
-        pruned = self._add_back(shape, whole, pruned, owned.pop(last.version, {}))
+        everything = _all(shape, whole)
+        pruned = self._add_back(shape, whole, everything, pruned, owned.pop(last.version, {}))
         for version, fields in owned.items():
             pruned = self._add_back_in(version, last.version, whole, pruned, fields)
-        gone = fieldset.intersection(fieldset.difference(_all(shape, whole), _all(shape, pruned)), named)
+        gone = fieldset.intersection(fieldset.difference(everything, _all(shape, pruned)), named)
         pruned = typed_merge.remove(shape, whole, gone)
         back = tracker.seen_in(tracker.version, pruned, last.version)
         return merged if back is None else back.tree
 
     @staticmethod
-    def _add_back(shape: Shape, whole: Tree, pruned: Tree, owned: FieldSet) -> Tree:
+    def _add_back(shape: Shape, whole: Tree, everything: FieldSet, pruned: Tree, owned: FieldSet) -> Tree:
+        """`pruned` with what some own; `everything` are the paths of `whole`."""
         kept = fieldset.union(_all(shape, pruned), typed_merge.with_named(shape, owned))
-        return typed_merge.remove(shape, whole, fieldset.difference(_all(shape, whole), kept))
+        return typed_merge.remove(shape, whole, fieldset.difference(everything, kept))
 
     def _add_back_in(self, version: str, home: str, whole: Tree, pruned: Tree, owned: FieldSet) -> Tree:
         """`_add_back` for entries of another version than the trees are in."""
@@ -155,7 +150,8 @@ class Applier:
         part = self._tracker.seen_in(version, pruned, home)
         if there is None or part is None:
             return pruned
-        back = self._tracker.seen_in(home, self._add_back(there.shape, there.tree, part.tree, owned), version)
+        added = self._add_back(there.shape, there.tree, _all(there.shape, there.tree), part.tree, owned)
+        back = self._tracker.seen_in(home, added, version)
         return pruned if back is None else back.tree
 
     # kubectl apply, client side

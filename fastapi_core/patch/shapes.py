@@ -208,6 +208,7 @@ def from_schema(schema: Mapping[str, Any] | None, metadata: Shape) -> Shape:
     reader = _SchemaReader(metadata)
     known = dict(reader.object(schema, False).members) if schema else {}
     known.update(reader.embedded())
+    known["metadata"] = known["metadata"]._replace(implied={})
     free = not schema or bool(schema.get("x-kubernetes-preserve-unknown-fields"))
     return Shape(Kind.OBJECT, members=lambda: known, rest=DEDUCED if free else None)
 

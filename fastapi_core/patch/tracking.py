@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from fastapi_core.patch import fieldset, managers
+from fastapi_core.patch import fieldset, managers, typed_merge
 from fastapi_core.patch.fieldset import FieldSet
 from fastapi_core.patch.managers import Identity, Managed, Record
 from fastapi_core.patch.shapes import Shape, shape_of, without
@@ -78,7 +78,7 @@ class Seen(NamedTuple):
 class Tracker:
     """`version` is the apiVersion written into entries. `reset` are paths of member names that the resource's strategy
     does not let this endpoint change, so that nobody comes to own them through it; `only`, where given, the paths it
-    can change at all (`*` for the items of a list)."""
+    can change at all (`*` for the items of a list). `changing`: the type may have changed since entries were written."""
 
     def __init__(
         self,
@@ -88,12 +88,14 @@ class Tracker:
         subresource: str = "",
         reset: Iterable[tuple[str, ...]] = (),
         only: Iterable[tuple[str, ...]] = (),
+        changing: bool = False,
         versions: Versions = NO_VERSIONS,
     ) -> None:
         self.version = version
         self.subresource = subresource
         self.reset = tuple(reset)
         self.only = tuple(only)
+        self.changing = changing
         self.versions = versions
         self._type = type_
         self._settable: Shape | None = None
@@ -156,6 +158,8 @@ class Tracker:
         before: list[Tree] | None = current["metadata"].get("managedFields") if current is not None else None
         given = metadata.get("managedFields") if not self.subresource else None
         managed = managers.chosen(before, given)
+        if self.changing or (given is not None and given != before):
+            self.reconcile(managed)
         if managed or current is None:
             try:
                 self.record_update(current or {}, new, managed, manager, now)
@@ -177,6 +181,13 @@ class Tracker:
             fields = fieldset.union(touched, known.fields) if known is not None else touched
             managed[who] = Record(fields, self.version, now)
             managers.bound(managed)
+
+    def reconcile(self, managed: Managed) -> None:
+        """Bring entries in line with a type that has changed since they were written."""
+        for record in managed.values():
+            shape = self.shape_in(record.version)
+            if shape is not None:
+                record.fields = typed_merge.reconciled(shape, record.fields)
 
     def disown(
         self,

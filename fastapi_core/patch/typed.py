@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import orjson
+
 from fastapi_core.patch import fieldset
 from fastapi_core.patch.fieldset import LEAF, SELF, FieldSet
 from fastapi_core.patch.shapes import DEDUCED, Kind, Shape
@@ -180,7 +182,7 @@ def _compare(shape: Shape, before: Any, after: Any) -> tuple[FieldSet | None, Fi
     kind = shape.kind
     if kind is Kind.DEDUCED:
         return _compare_deduced(before, after)
-    if before == after:
+    if equal(before, after):
         return _NOTHING
     if kind is Kind.LEAF or not (before or after):
         return LEAF, None
@@ -197,7 +199,7 @@ def _compare_deduced(before: Any, after: Any) -> tuple[FieldSet | None, FieldSet
     """Values of unknown shape: objects are taken apart, a change of kind replaces one by the other."""
     objects = before.__class__ is dict, after.__class__ is dict
     if not any(objects) or not (before or after):
-        return _NOTHING if same(before, after) else (LEAF, None)
+        return _NOTHING if equal(before, after) else (LEAF, None)
     touched: FieldSet = {}
     removed: FieldSet = {}
     _members(DEDUCED, before if objects[0] else {}, after if objects[1] else {}, touched, removed)
@@ -207,8 +209,15 @@ def _compare_deduced(before: Any, after: Any) -> tuple[FieldSet | None, FieldSet
     return touched or None, removed or None
 
 
+def equal(left: Any, right: Any) -> bool:
+    """Equality of JSON values, to which true is not 1."""
+    if left != right:
+        return False
+    return left.__class__ is str or orjson.dumps(left) == orjson.dumps(right) or same(left, right)
+
+
 def same(left: Any, right: Any) -> bool:
-    """Equality of JSON values: true is not 1."""
+    """`equal`, value by value."""
     if left.__class__ is not right.__class__:
         numbers = (int, float)
         return left.__class__ in numbers and right.__class__ in numbers and bool(left == right)

@@ -164,21 +164,22 @@ def with_named(shape: Shape | None, fields: FieldSet) -> FieldSet:
 
 def reconciled(shape: Shape, fields: FieldSet) -> FieldSet:
     """The set after the type has changed: who owned parts of what is one value now owns that value."""
-    out: FieldSet = {}
-    changed = False
+    changed: FieldSet = {}
     for element, node in fields.items():
+        if not node:
+            continue
         inner: Shape | None = None
         if element[:2] == "f:":
             inner = _inner(shape, element[2:])
-        elif element[:2] in ("k:", "v:") and shape.kind in (Kind.KEYED, Kind.SET):
+        elif shape.kind is Kind.KEYED:
             inner = shape.item
-        if not node or inner is None or inner.kind is Kind.DEDUCED:
-            out[element] = node
+        if inner is None or inner.kind is Kind.DEDUCED:
             continue
         if inner.kind is Kind.LEAF:
-            rest = LEAF if inner.scalar in ("object", "list") else node
-        else:
-            rest = reconciled(inner, node)
-        changed = changed or rest is not node
-        out[element] = rest
-    return out if changed else fields
+            if inner.scalar in ("object", "list"):
+                changed[element] = LEAF
+            continue
+        rest = reconciled(inner, node)
+        if rest is not node:
+            changed[element] = rest
+    return {**fields, **changed} if changed else fields

@@ -55,6 +55,7 @@ def tracker(definition: ResourceDefinition, subresource: str = "", versions: Ver
         subresource=subresource,
         reset=reset_fields(definition, subresource),
         only=ONLY.get((definition.group, definition.kind, subresource), ()),
+        changing=definition.custom,
         versions=versions or builtin_versions(definition),
     )
 

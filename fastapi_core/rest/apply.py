@@ -135,6 +135,7 @@ def merged(scope: Scope, current: Tree, config: Configuration, options: WriteOpt
             text = f"failed to convert new typed object ({named(config.tree)}) to object: {error}"
             raise plain_failure(text) from error
         tree["metadata"] = dict(tree.get("metadata") or {})
+    if result.tree is not None:
         apply_defaults(definition, tree)
     metadata = tree["metadata"]
     metadata.pop("managedFields", None)

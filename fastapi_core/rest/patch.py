@@ -14,6 +14,7 @@ from fastapi_core.patch import jsonpatch, merge, strategic
 from fastapi_core.registry.definition import Tree
 from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest import apply, render
+from fastapi_core.rest.body import clears_owners
 from fastapi_core.rest.defaulting import apply_defaults
 from fastapi_core.rest.options import WriteOptions, write_options
 from fastapi_core.rest.scope import Scope
@@ -112,10 +113,9 @@ def _conform(scope: Scope, patched: Tree, reported: list[str]) -> Tree:
         raise _undecodable(str(error)) from error
     reported += [unknown(path) for path in sorted(result.unknown)]
     tree: Tree = result.tree
-    cleared = (patched.get("metadata") or {}).get("managedFields") == []
     tree["kind"], tree["apiVersion"] = definition.kind, definition.group_version
     tree["metadata"] = dict(tree.get("metadata") or {})
-    if cleared:
+    if clears_owners(patched):
         tree["metadata"]["managedFields"] = []
     return tree
 
