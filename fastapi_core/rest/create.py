@@ -84,6 +84,8 @@ async def create_object(
             metadata.pop("name", None)
         for warning in lifecycle.before_create(definition, tree):
             ctx.warn(warning)
+        if definition.strategy.requester is not None:
+            definition.strategy.requester(tree, ctx.user)
         attributes.name = tree["metadata"]["name"]
         await scope.admission.validate(attributes)
         stored = scope.to_storage(tree)
