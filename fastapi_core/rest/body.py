@@ -74,6 +74,8 @@ def read_object(ctx: RequestContext, expected: Expected, validation: str) -> Tre
             ctx.warn(complaint)
     conformed: Tree = tree
     conformed["kind"], conformed["apiVersion"] = expected.kind, expected.group_version
+    if clears_owners(parsed.tree):
+        conformed["metadata"] = {**(conformed.get("metadata") or {}), "managedFields": []}
     return conformed
 
 
@@ -94,6 +96,12 @@ def _read_protobuf(body: bytes, expected: Expected) -> Tree:
         raise cannot_handle(expected, str(error)) from error
     tree["kind"], tree["apiVersion"] = expected.kind, expected.group_version
     return tree
+
+
+def clears_owners(tree: Any) -> bool:
+    """Whether an object carries an empty list of managedFields, which normalising drops and which means something."""
+    metadata = tree.get("metadata") if isinstance(tree, dict) else None
+    return isinstance(metadata, dict) and metadata.get("managedFields") == []
 
 
 def check_kind(tree: Any, expected: Expected, body: bytes) -> None:

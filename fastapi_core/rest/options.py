@@ -189,13 +189,20 @@ def revision_of(text: str, *, listing: bool = False) -> int:
 
 
 @lru_cache(maxsize=256)
-def write_options(query: str, kind: str) -> WriteOptions:
-    """dryRun, fieldManager, fieldValidation (and force) of a create, update or patch; `kind` names the options in errors."""
-    if not query:
+def write_options(query: str, kind: str, *, apply: bool = False) -> WriteOptions:
+    """dryRun, fieldManager, fieldValidation (and force) of a create, update or patch; `kind` names the options in errors.
+
+    `apply`: of an apply patch, which must name its manager and may be forced."""
+    if not query and not apply:
         return WriteOptions()
     values = parse_query(query)
-    problems = dry_run_problems(values.get("dryRun", ()))
     manager = first(values, "fieldManager")
+    force = flag(values, "force")
+    problems = []
+    if apply and not manager:
+        problems.append(FieldError("Required value", "fieldManager", "is required for apply patch"))
+    elif kind == "PatchOptions" and not apply and force is not None:
+        problems.append(FieldError("Forbidden", "force", "may not be specified for non-apply patch"))
     if len(manager.encode()) > 128:
         problems.append(FieldError("Too long", "fieldManager", "may not be more than 128 bytes"))
     for position, char in enumerate(manager):
@@ -209,9 +216,7 @@ def write_options(query: str, kind: str) -> WriteOptions:
                 )
             )
             break
-    force = flag(values, "force")
-    if kind == "PatchOptions" and force is not None:
-        problems.append(FieldError("Forbidden", "force", "may not be specified for non-apply patch"))
+    problems += dry_run_problems(values.get("dryRun", ()))
     validation = first(values, "fieldValidation")
     if validation not in ("", "Ignore", "Strict", "Warn"):
         problems.append(

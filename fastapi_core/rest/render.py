@@ -77,7 +77,9 @@ def one(ctx: RequestContext, scope: Scope, obj: CachedObject, *, status: int = 2
         return binary(wire.partial(obj, media.as_version) if media.as_kind else wire.one(scope, obj), status=status)
     if not media.as_kind:
         view = scope.view(obj)
-        return document(ctx, media, view.head + view.body + b"\n", status=status)
+        # What was never committed (a dry run) has no resource version to show.
+        body = view.head + view.body if obj.revision else view.stored()
+        return document(ctx, media, body + b"\n", status=status)
     return document(ctx, media, transformed(ctx, scope, media, obj), status=status)
 
 
