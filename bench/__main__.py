@@ -80,8 +80,13 @@ class Client:
 
     def send(self, method: str, target: str, tree: Any = None, headers: tuple[tuple[str, str], ...] = JSON) -> bytes:
         sent = {"Authorization": f"Bearer {TOKEN}", **dict(headers)}
-        self.connection.request(method, target, body(tree) if tree is not None else None, sent)
-        answer = self.connection.getresponse()
+        try:
+            self.connection.request(method, target, body(tree) if tree is not None else None, sent)
+            answer = self.connection.getresponse()
+        except (http.client.RemoteDisconnected, ConnectionError):  # idle for too long between two rows
+            self.connection.close()
+            self.connection.request(method, target, body(tree) if tree is not None else None, sent)
+            answer = self.connection.getresponse()
         data = answer.read()
         if answer.status >= 300 and answer.status not in (404, 409):
             raise RuntimeError(f"{method} {target}: {answer.status} {data[:300]!r}")
@@ -209,35 +214,17 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     client = Client(server.port)
     populate(client)
     shots = {name: shot for name, shot in rows().items() if options.only.lower() in name.lower()}
-    answers = {}
-    for number, shot in enumerate(shots.values()):
-        key = shot.target if shot.method == "GET" else f"{shot.method} {shot.target}"
-        answer = client.raw(shot, number)
-        for n in range(64) if "@N@" in shot.target else (0,):
-            answers[key.replace("@N@", str(n))] = answer
-        if shot.headers and shot.method == "GET":
-            answers[key + "#" + shot.headers[0][1]] = answer
+    raw = {name: client.raw(shot, number) for number, (name, shot) in enumerate(shots.items())}
     certificate(folder)
     measured: dict[str, Any] = {}
     for name, shot in shots.items():
-        ours = fire(
-            server,
-            server.url,
-            shot,
-            TOKEN,
-            seconds=options.seconds,
-            connections=options.connections,
-            run=f"r{len(measured)}",
-        )
+        load = {"seconds": options.seconds, "connections": options.connections}
+        ours = fire(server, server.url, shot, TOKEN, run=f"r{len(measured)}", **load)
         key = shot.target if shot.method == "GET" else f"{shot.method} {shot.target}"
-        own = {
-            key.replace("@N@", str(n)): answers[key.replace("@N@", str(n))] for n in range(64 if "@N@" in key else 1)
-        }
-        if shot.headers and shot.method == "GET":
-            own[shot.target] = answers[key + "#" + shot.headers[0][1]]
-        (folder / "answers.bin").write_bytes(pickle.dumps(own))
+        answers = {key.replace("@N@", str(n)): raw[name] for n in range(64 if "@N@" in key else 1)}
+        (folder / "answers.bin").write_bytes(pickle.dumps(answers))
         limit = Limit(folder, folder / "limit.log")
-        bare = fire(limit, limit.url, shot, TOKEN, seconds=options.seconds, connections=options.connections, run="l")
+        bare = fire(limit, limit.url, shot, TOKEN, run="l", **load)
         limit.stop()
         measured[name] = {"ours": asdict(ours), "limit": asdict(bare), "ratio": ours.cpu / bare.cpu}
         show(name, ours, bare)

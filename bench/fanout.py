@@ -12,6 +12,7 @@ import json
 import ssl
 import sys
 import time
+from typing import Any
 
 import uvloop
 
@@ -23,8 +24,7 @@ class Watcher(asyncio.Protocol):
         self.request, self.opened, self.done, self.left = request, opened, done, events
         self.head = True
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
+    def connection_made(self, transport: Any) -> None:
         transport.write(self.request)
 
     def data_received(self, data: bytes) -> None:

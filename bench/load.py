@@ -85,15 +85,15 @@ def _parse(output: str, spent: float) -> Result:
     return Result(
         requests,
         float(_find(r"Requests/sec:\s+([\d.]+)", output)),
-        _seconds(_find(r"50%\s+(\S+)", output)),
-        _seconds(_find(r"99%\s+(\S+)", output)),
+        _seconds(_find(r"^\s+50%\s+(\S+)", output)),
+        _seconds(_find(r"^\s+99%\s+(\S+)", output)),
         spent / max(requests, 1) * 1e6,
         errors,
     )
 
 
 def _find(pattern: str, text: str) -> str:
-    found = re.search(pattern, text)
+    found = re.search(pattern, text, re.MULTILINE)
     if found is None:
         raise RuntimeError(f"wrk printed no {pattern!r}: {text}")
     return found[1]

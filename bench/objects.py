@@ -14,7 +14,7 @@ def configmap(name: str, size: int = 1024) -> Tree:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": name, "labels": {"app": "bench", "part": name[-1]}},
+        "metadata": {"name": name, "labels": {"app": "bench"}},
         "data": {"key": filler},
     }
 

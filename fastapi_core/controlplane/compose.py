@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi_core import __version__
 from fastapi_core._ext.router import Router
+from fastapi_core.apis.allocation import ServiceAllocator
 from fastapi_core.apis.resources import builtin
 from fastapi_core.controlplane import bootstrap
 from fastapi_core.controlplane.metrics import WatchMetrics, export_storage_metrics
@@ -31,6 +32,7 @@ from fastapi_core.storage.factory import make_storage
 
 if TYPE_CHECKING:
     from fastapi_core.options.complete import Completed
+    from fastapi_core.options.groups import Network
 
 
 async def compose(completed: Completed) -> GenericServer:
@@ -40,7 +42,9 @@ async def compose(completed: Completed) -> GenericServer:
     await storage.open()
     try:
         cacher = Cacher(storage)
-        resources = Resources(builtin(), storage, cacher, event_ttl=options.storage.event_ttl)
+        resources = Resources(
+            builtin(), storage, cacher, event_ttl=options.storage.event_ttl, allocator=_allocator(options.network)
+        )
         await cacher.open()
         compactor = Compactor(storage)
     except BaseException:
@@ -74,6 +78,12 @@ async def compose(completed: Completed) -> GenericServer:
     routes += index_routes(routes, __version__)
     routers.append(Router(routes))
     return server
+
+
+def _allocator(network: Network) -> ServiceAllocator:
+    """Addresses out of the first service range, node ports out of theirs."""
+    first, last = network.service_node_port_range.split("-")
+    return ServiceAllocator(network.service_cluster_ip_range.split(",")[0].strip(), int(first), int(last))
 
 
 def _openapi_routes(openapi: OpenAPIEndpoints) -> list[Route]:

@@ -9,12 +9,13 @@ from fastapi_core.admission.chain import AdmissionChain
 from fastapi_core.admission.plugins.namespaces import NamespaceLifecycle
 from fastapi_core.admission.plugins.pods import DefaultTolerationSeconds, Priority, ServiceAccountName
 from fastapi_core.apis.allocation import ServiceAllocator
+from fastapi_core.apis.resources import deprecation
 from fastapi_core.authz.base import Authorizer
 from fastapi_core.registry.definition import ResourceDefinition
 from fastapi_core.registry.fields import extractor
 from fastapi_core.registry.store import ResourceStore
 from fastapi_core.request.routing import Route, resource_routes
-from fastapi_core.rest.install import endpoints, virtual_endpoints
+from fastapi_core.rest.install import endpoints, virtual_endpoints, warned
 from fastapi_core.rest.scope import Scope
 from fastapi_core.rest.watch import WatchServer
 from fastapi_core.storage.cacher.cacher import Cacher
@@ -28,9 +29,15 @@ class Resources:
     """Every resource this server stores, and the scopes that serve them."""
 
     def __init__(
-        self, definitions: Sequence[ResourceDefinition], storage: Storage, cacher: Cacher, *, event_ttl: float
+        self,
+        definitions: Sequence[ResourceDefinition],
+        storage: Storage,
+        cacher: Cacher,
+        *,
+        event_ttl: float,
+        allocator: ServiceAllocator,
     ) -> None:
-        self.service_allocator = ServiceAllocator()
+        self._allocator = allocator
         self.definitions = tuple(self._adapted(d, event_ttl) for d in definitions)
         self.storage = storage
         self.cacher = cacher
@@ -40,7 +47,7 @@ class Resources:
             cache = cacher.resource(definition.key_prefix, extract, TRIGGERS.get(definition.key_prefix, ()))
             self.stores[definition.key_prefix] = ResourceStore(definition, storage, cache)
         services = self.stores["/registry/services/specs/"]
-        self.service_allocator.services = lambda: services.cache.list().objects
+        self._allocator.services = lambda: services.cache.list().objects
         self.namespaces = self.stores["/registry/namespaces/"]
         self.priority_classes = self.stores["/registry/priorityclasses/"]
         self.admission = AdmissionChain(
@@ -54,7 +61,7 @@ class Resources:
 
     def _adapted(self, definition: ResourceDefinition, event_ttl: float) -> ResourceDefinition:
         if (definition.group, definition.plural) == ("", "services"):
-            return self.service_allocator.bind(definition)
+            return self._allocator.bind(definition)
         return replace(definition, ttl=event_ttl) if definition.ttl else definition
 
     def routes(self, watches: WatchServer, authorizer: Authorizer) -> list[Route]:
@@ -63,9 +70,13 @@ class Resources:
         for definition in self.definitions:
             if definition.key_prefix:
                 scope = Scope(definition, self.stores[definition.key_prefix], self.admission)
-                found += resource_routes(definition, endpoints(scope, watches))
+                made = endpoints(scope, watches)
             else:
-                found += resource_routes(definition, virtual_endpoints(definition, authorizer))
+                made = virtual_endpoints(definition, authorizer)
+            warning = deprecation(definition)
+            if warning:
+                made = {verb: warned(endpoint, warning) for verb, endpoint in made.items()}
+            found += resource_routes(definition, made)
         return found
 
 

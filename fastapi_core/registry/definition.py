@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi_core.errors import FieldError
 
 if TYPE_CHECKING:
+    from fastapi_core.request.context import User
     from fastapi_core.schema.types import Type
 
 Tree = dict[str, Any]
@@ -49,6 +50,8 @@ class Strategy:
     validate: Callable[[Tree, Tree | None], list[FieldError]] = _valid
     canonicalize: Callable[[Tree, Tree | None], None] = _nothing
     warnings: Callable[[Tree, Tree | None], list[str]] = lambda new, old: []
+    requester: Callable[[Tree, User], None] | None = None
+    """Writes who asks into a new object, whatever the client claimed."""
 
 
 @dataclass(frozen=True, slots=True)

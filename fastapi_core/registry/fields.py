@@ -32,6 +32,9 @@ def extractor(definition: ResourceDefinition, convert: Convert | None) -> Callab
                 tree = convert(tree)
             for name, path, zero in fields:
                 values[name] = text_at(tree, path) or zero
+            if "source" in values and not values["source"]:
+                # An event written by the newer API names its source here.
+                values["source"] = values.get("reportingComponent", "")
         return values
 
     return extract

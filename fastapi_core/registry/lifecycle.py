@@ -49,8 +49,6 @@ def before_create(definition: ResourceDefinition, tree: Tree) -> list[str]:
         metadata.pop(name, None)
     metadata["uid"] = new_uid()
     metadata["creationTimestamp"] = timestamp()
-    if definition.initial_generation:
-        metadata["generation"] = definition.initial_generation
     if not metadata.get("name") and metadata.get("generateName"):
         metadata["name"] = names.generate(metadata["generateName"])
     strategy = definition.strategy
@@ -81,20 +79,12 @@ def before_update(definition: ResourceDefinition, tree: Tree, old: Tree, prepare
         metadata["managedFields"] = previous["managedFields"]
     strategy = definition.strategy
     prepare(tree, old)
-    if definition.bump_generation and prepare is not strategy.prepare_status and _desired_state_changed(tree, old):
-        metadata["generation"] = previous.get("generation", 0) + 1
     problems = validate_metadata(tree, old, definition=definition) + strategy.validate(tree, old)
     if problems:
         raise invalid(definition, metadata.get("name", ""), problems)
     warnings = strategy.warnings(tree, old)
     strategy.canonicalize(tree, old)
     return warnings
-
-
-def _desired_state_changed(tree: Tree, old: Tree) -> bool:
-    """Anything but metadata and status differs."""
-    names = (tree.keys() | old.keys()) - {"metadata", "status", "kind", "apiVersion"}
-    return any(tree.get(name) != old.get(name) for name in names)
 
 
 def to_be_removed(tree: Tree) -> bool:

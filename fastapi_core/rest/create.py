@@ -71,6 +71,8 @@ async def create_object(ctx: RequestContext, scope: Scope, tree: Tree, options: 
             metadata.pop("name", None)
         for warning in lifecycle.before_create(definition, tree):
             ctx.warn(warning)
+        if definition.strategy.requester is not None:
+            definition.strategy.requester(tree, ctx.user)
         attributes.name = tree["metadata"]["name"]
         await scope.admission.validate(attributes)
         stored = scope.to_storage(tree)

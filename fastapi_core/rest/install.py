@@ -66,6 +66,16 @@ def _deprecated_watch(scope: Scope, watches: WatchServer) -> Endpoint:
     return watch
 
 
+def warned(endpoint: Endpoint, text: str) -> Endpoint:
+    """The endpoint with a Warning on every answer."""
+
+    def warn(ctx: RequestContext) -> Answer | Awaitable[Answer]:
+        ctx.warn(text)
+        return endpoint(ctx)
+
+    return warn
+
+
 def _unavailable(ctx: RequestContext) -> Answer:
     """A subresource the discovery documents name and this server does not carry out."""
     info = ctx.info

@@ -112,8 +112,8 @@ def table(
 ) -> bytes:
     """A Table of stored objects: cells are read in the storage version, whole objects shown in the one asked for."""
     include = include_object(ctx)
-    shown = scope.views(objects) if include == "Object" else objects
-    rows = scope.printer.render_rows(shown, time.time(), include, media.as_version)
+    whole = scope.views(objects) if include == "Object" else None
+    rows = scope.printer.render_rows(objects, time.time(), include, media.as_version, whole=whole)
     return scope.printer.table(metadata, rows, columns=columns, version=media.as_version) + b"\n"
 
 

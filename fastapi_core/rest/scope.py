@@ -15,6 +15,8 @@ from fastapi_core.registry.store import ResourceStore, encode_stored
 from fastapi_core.rest.options import ListOptions
 from fastapi_core.storage.cacher.matching import matcher
 
+_COMMON_FIELDS = {"metadata.name", "metadata.namespace"}
+
 
 class Scope:
     """One resource in one served version, bound to the store all its versions share."""
@@ -30,7 +32,9 @@ class Scope:
         ).encode()
         self._to_storage = converter(definition, store.definition)
         self._from_storage = converter(store.definition, definition)
-        self._fields = frozenset(definition.selectable_fields) | {"metadata.name", "metadata.namespace"}
+        # A cluster-scoped kind with fields of its own lists them without the namespace; others take both everywhere.
+        common = {"metadata.name"} if definition.selectable_fields and not definition.namespaced else _COMMON_FIELDS
+        self._fields = frozenset(definition.selectable_fields) | common
         own = store.cache.extract if self._from_storage is None else None
         self._extract = own or extractor(definition, self._from_storage)
         self._printer: Printer | None = None

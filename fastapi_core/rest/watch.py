@@ -20,7 +20,7 @@ from fastapi_core.codec.negotiate import MediaType
 from fastapi_core.http.exchange import Answer, Header, Stream, StreamWriter
 from fastapi_core.request.context import RequestContext
 from fastapi_core.rest import render, wire
-from fastapi_core.rest.options import ListOptions
+from fastapi_core.rest.options import ListOptions, revision_of
 from fastapi_core.schema import normalize
 from fastapi_core.storage.interface import Code, StorageError
 
@@ -57,7 +57,7 @@ class WatchServer:
         ):
             raise errors.not_acceptable((*WATCH_ACCEPTED,))
         matcher = scope.matcher(options)
-        revision = _watch_revision(options.resource_version)
+        revision = revision_of(options.resource_version)
         watch = Watch(self, ctx, scope, options, media, matcher)
         initial = options.send_initial
         if initial is None:
@@ -106,20 +106,6 @@ PROTOBUF_STREAM: Header = (b"content-type", b"application/vnd.kubernetes.protobu
 def _chunked(frame: bytes) -> bytes:
     """A frame with the chunk framing of HTTP around it."""
     return b"%x\r\n%b\r\n" % (len(frame), frame)
-
-
-def _watch_revision(text: str) -> int:
-    """The reference answers a bad resourceVersion of a watch with a 500 that has no reason."""
-    if not text:
-        return 0
-    if not (text.isascii() and text.isdigit()):
-        quoted = errors.go_quote(text)
-        raise errors.APIError(
-            "",
-            f"resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax",
-            code=500,
-        )
-    return int(text)
 
 
 class Watch:

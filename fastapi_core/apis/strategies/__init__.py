@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from fastapi_core.apis.strategies import config, kinds, pods, services
@@ -19,6 +20,7 @@ from fastapi_core.apis.strategies.basics import (
 from fastapi_core.apis.strategies.frozen import FROZEN
 from fastapi_core.errors import FieldError
 from fastapi_core.registry.definition import Strategy
+from fastapi_core.request.context import User
 
 
 def _valid(new: Tree, old: Tree | None) -> list[FieldError]:
@@ -44,6 +46,7 @@ class Special:
     validate: Validate | None = None
     warnings: Warn = _silent
     own_status: bool = False
+    requester: Callable[[Tree, User], None] | None = None
 
 
 def _secret(new: Tree, old: Tree | None) -> None:
@@ -75,7 +78,9 @@ _SPECIAL: dict[tuple[str, str], Special] = {
     ("apiextensions.k8s.io", "CustomResourceDefinition"): Special(
         prepare=kinds.prepare_definition, prepare_status=_guard
     ),
-    ("certificates.k8s.io", "CertificateSigningRequest"): Special(prepare=kinds.prepare_request),
+    ("certificates.k8s.io", "CertificateSigningRequest"): Special(
+        prepare=kinds.prepare_request, requester=kinds.fill_requester
+    ),
     ("networking.k8s.io", "Ingress"): Special(warnings=kinds.ingress_warnings),
 }
 _PLAIN = Special()
@@ -94,4 +99,5 @@ def strategy_for(group: str, kind: str, *, status: bool, generation: int, bump: 
         prepare_status=sequence(keep_desired, special.prepare_status, generations(kind, generation, bump=False)),
         validate=special.validate or FROZEN.get((group, kind), _valid),
         warnings=special.warnings,
+        requester=special.requester,
     )

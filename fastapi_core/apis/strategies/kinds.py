@@ -7,6 +7,7 @@ from fastapi_core.apis.strategies.basics import Tree, desired, keep
 from fastapi_core.errors import FieldError
 from fastapi_core.meta import names, time
 from fastapi_core.registry.metadata import qualified_finalizer
+from fastapi_core.request.context import User
 
 _TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
@@ -202,10 +203,11 @@ def prepare_request(new: Tree, old: Tree | None) -> None:
 _REQUESTER = ("username", "uid", "groups", "extra")
 
 
-def fill_requester(new: Tree, username: str, uid: str, groups: list[str], extra: dict[str, list[str]]) -> None:
+def fill_requester(new: Tree, user: User) -> None:
     """Write the user of a create request into a certificate signing request."""
     spec: Tree = new.setdefault("spec", {})
-    for member, value in zip(_REQUESTER, (username, uid, groups, extra), strict=True):
+    extra = {key: list(values) for key, values in user.extra.items()}
+    for member, value in zip(_REQUESTER, (user.name, user.uid, list(user.groups), extra), strict=True):
         if value:
             spec[member] = value
 

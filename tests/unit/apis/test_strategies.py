@@ -7,6 +7,7 @@ import pytest
 
 from fastapi_core.apis.resources import builtin
 from fastapi_core.apis.strategies import kinds, pods
+from fastapi_core.request.context import User
 
 BUILTIN = {d.kind: d for d in builtin()}
 Tree = dict[str, Any]
@@ -296,7 +297,7 @@ def test_nodes_bring_their_status() -> None:
 def test_certificate_requests_name_who_asked() -> None:
     request = prepared("CertificateSigningRequest", {"spec": {"username": "spoof", "usages": ["x"]}})
     assert request["spec"] == {"usages": ["x"]}
-    kinds.fill_requester(request, "u", "", ["g"], {})
+    kinds.fill_requester(request, User("u", groups=("g",)))
     assert request["spec"] == {"usages": ["x"], "username": "u", "groups": ["g"]}
     changed = {"metadata": {"name": "x"}, "spec": {"usages": ["y"]}}
     assert prepared("CertificateSigningRequest", changed, request)["spec"] == request["spec"]
