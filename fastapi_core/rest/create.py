@@ -26,7 +26,7 @@ GENERATE_ATTEMPTS = 8
 
 def expected_of(scope: Scope) -> Expected:
     definition = scope.definition
-    return Expected(definition.kind, definition.group, definition.version, definition.type)
+    return Expected(definition.kind, definition.group, definition.version, definition.type, definition.custom)
 
 
 def creator(scope: Scope) -> Endpoint:
@@ -34,7 +34,7 @@ def creator(scope: Scope) -> Endpoint:
     expected = expected_of(scope)
 
     def create(ctx: RequestContext) -> Awaitable[Response]:
-        media = render.media_type(ctx)
+        media = render.media_type(ctx, scope)
         render.check_form(media, collection=False)
         options = write_options(ctx.request.query, "CreateOptions")
         tree = read_object(ctx, expected, options.field_validation)

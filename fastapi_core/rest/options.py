@@ -174,15 +174,17 @@ def _watch_problems(options: ListOptions) -> list[FieldError]:
     return problems
 
 
-def revision_of(text: str) -> int:
-    """A resourceVersion as a number ("" is 0); 400 when it is not an unsigned 64-bit integer."""
+def revision_of(text: str, *, listing: bool = False) -> int:
+    """A resourceVersion as a number ("" is 0).
+
+    Anything but an unsigned 64-bit integer is a 400 on a list; a get or watch is answered a 500 without a reason.
+    """
     if not text:
         return 0
     if not (text.isascii() and text.isdigit()) or int(text) > MAX_REVISION:
-        raise errors.APIError(
-            "BadRequest",
-            f"resourceVersion: Invalid value: {errors.go_quote(text)}: strconv.ParseUint: parsing {errors.go_quote(text)}: invalid syntax",
-        )
+        quoted = errors.go_quote(text)
+        message = f"resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax"
+        raise errors.bad_request(message) if listing else errors.APIError("", message, code=500)
     return int(text)
 
 

@@ -36,7 +36,7 @@ def patcher(scope: Scope, subresource: str = "") -> Endpoint:
     definition = scope.definition
 
     def patch(ctx: RequestContext) -> Awaitable[Response]:
-        media = render.media_type(ctx)
+        media = render.media_type(ctx, scope)
         render.check_form(media, collection=False)
         if patch_form(ctx) == APPLY_PATCH:
             return apply.apply(ctx, scope, subresource)

@@ -33,7 +33,7 @@ def updater(scope: Scope, subresource: str = "") -> Endpoint:
     expected = expected_of(scope)
 
     def update(ctx: RequestContext) -> Awaitable[Response]:
-        media = render.media_type(ctx)
+        media = render.media_type(ctx, scope)
         render.check_form(media, collection=False)
         options = write_options(ctx.request.query, "UpdateOptions")
         tree = read_object(ctx, expected, options.field_validation)
