@@ -105,7 +105,8 @@ async def _apply(
                 raise _unknown_uid(scope, created)
             created["metadata"].pop("resourceVersion", None)
             try:
-                return render.one(ctx, scope, await create_object(ctx, scope, created, options, applied=True), status=201)
+                obj = await create_object(ctx, scope, created, options, verb="patch", applied=True)
+                return render.one(ctx, scope, obj, status=201)
             except errors.APIError as error:
                 if error.reason != "AlreadyExists" or not isinstance(error.__cause__, StorageError):
                     raise
