@@ -52,9 +52,9 @@ class Client:
         answer = self.connection.getresponse()
         return answer.status, json.loads(answer.read())
 
-    def watch(self, since: int, seconds: int) -> Iterator[Seen]:
+    def watch(self, since: int, seconds: int, path: str = PATH) -> Iterator[Seen]:
         """Events after `since` until the server ends the watch; what came before a cut is given before it raises."""
-        self.connection.request("GET", f"{PATH}?watch=1&resourceVersion={since}&timeoutSeconds={seconds}")
+        self.connection.request("GET", f"{path}?watch=1&resourceVersion={since}&timeoutSeconds={seconds}")
         answer = self.connection.getresponse()
         assert answer.status == 200, answer.read()
         while line := answer.readline():
@@ -170,8 +170,10 @@ def prepare(data_dir: Path) -> Ledger:
     return Ledger(began=revision)
 
 
-def load(server: RunningServer, ledger: Ledger, number: int, rng: random.Random, writers: int) -> None:
-    """Write until SIGKILL at a random moment; the ledger takes what was acknowledged and seen."""
+def load(
+    server: RunningServer, ledger: Ledger, number: int, rng: random.Random, writers: int, *, gracefully: bool = False
+) -> None:
+    """Write until SIGKILL (SIGTERM) at a random moment; the ledger takes what was acknowledged and seen."""
     watcher = Watcher(server, ledger.last_seen)
     watcher.start()
     stop = threading.Event()
@@ -182,13 +184,17 @@ def load(server: RunningServer, ledger: Ledger, number: int, rng: random.Random,
     goal = rng.randrange(40, 500)
     while sum(w.writes for w in crew) < goal and all(w.is_alive() for w in crew):
         stop.wait(rng.random() / 50)
-    server.kill()
+    if gracefully:
+        assert server.stop() == 0
+    else:
+        server.kill()
     for thread in [*crew, watcher]:
         thread.join(30)
         assert not thread.is_alive(), thread
     assert watcher.problem is None, watcher.problem
     for writer in crew:
-        assert not writer.refused, writer.refused
+        # A server that goes down may say so to those who come too late.
+        assert all(gracefully and status in (429, 503) for status, _ in writer.refused), writer.refused
         ledger.acknowledged.update(writer.acknowledged)
         ledger.writes += writer.writes
     ledger.seen += watcher.events
