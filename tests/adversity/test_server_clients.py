@@ -233,7 +233,7 @@ def test_pipelined_requests_are_answered_in_order(server: RunningServer) -> None
     one.sendall(data)
     answers = read_to_end(one)
     one.close()
-    codes = [line.split()[1] for line in answers.split(b"\r\n") if line.startswith(b"HTTP/1.1 ")]
+    codes = [line.split()[1] for line in answers.split(b"\n") if line.startswith(b"HTTP/1.1 ")]
     assert codes == [b"201", b"200"] * len(names)
     found = [json.loads(line)["metadata"]["name"] for line in answers.split(b"\n") if line.startswith(b'{"kind"')]
     assert found == [name for name in names for _ in range(2)]
@@ -285,11 +285,11 @@ def test_random_bytes_inside_tls(server: RunningServer, client: Client) -> None:
     import random
 
     rng = random.Random(7)
-    for _ in range(60):
+    for _ in range(30):
         one = connect(server)
         try:
             one.sendall(rng.randbytes(rng.randrange(1, 3000)) + b"\r\n\r\n")
-            one.settimeout(0.05)
+            one.settimeout(0.02)
             read_to_end(one)
         except (TimeoutError, *GONE):
             pass
