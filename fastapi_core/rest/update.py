@@ -49,10 +49,8 @@ def updater(scope: Scope, subresource: str = "") -> Endpoint:
 def check_name(ctx: RequestContext, metadata: Tree) -> None:
     name, url = metadata.get("name") or "", ctx.info.name
     if not name:
-        raise (
-            errors.bad_request("name must be provided")
-            if "name" in metadata
-            else errors.bad_request(f"the name of the object ({name}) does not match the name on the URL ({url})")
+        raise errors.bad_request(
+            f"the name of the object ({url} based on URL) was undeterminable: name must be provided"
         )
     if name != url:
         raise errors.bad_request(f"the name of the object ({name}) does not match the name on the URL ({url})")

@@ -52,6 +52,13 @@ def validate_namespace(new: Tree, old: Tree | None) -> list[FieldError]:
     return errors
 
 
+def prepare_limit_range(new: Tree, old: Tree | None) -> None:
+    """A limit range without a name is called by its uid."""
+    metadata: Tree = new["metadata"]
+    if old is None and not metadata.get("name"):
+        metadata["name"] = metadata["uid"]
+
+
 # Workloads
 
 
@@ -152,7 +159,7 @@ def protect(new: Tree, finalizer: str) -> None:
 def _data_sources(spec: Tree) -> None:
     """The old and the new member for a claim's source say the same; kinds only the new one knows are dropped."""
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
-    if source is not None:
+    if source is not None and reference is None:
         known = (source.get("apiGroup") or "", source.get("kind"))
         if known not in (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot")):
             del spec["dataSource"]
