@@ -7,7 +7,7 @@ SOURCES := setup.py pyproject.toml $(wildcard _ext/*.pyx) $(wildcard fastapi_cor
 DATA_DIR ?= data
 PORT ?= 6443
 
-.PHONY: help build serve test unit lint bench wheel debug soak fuzz clean
+.PHONY: help build serve test unit golden lint bench wheel debug clean
 
 help:
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -20,6 +20,8 @@ $(BIN)/python:
 
 $(BIN)/fastapi-core: $(BIN)/python $(SOURCES)
 	$(BIN)/pip install -q --disable-pip-version-check --no-build-isolation --config-settings editable_mode=compat -e .
+	@# An editable install leaves bytecode to the first import, which may not be allowed to write it.
+	$(BIN)/python -m compileall -q fastapi_core
 	@touch $@
 
 $(VENV)/.dev: $(BIN)/fastapi-core requirements/dev.txt
@@ -46,7 +48,11 @@ wheel: $(VENV)/.dev ## wheel and sdist, installed into an empty environment and 
 	$(BIN)/python -m build -q --no-isolation --outdir dist .
 	$(BIN)/python tools/smoke.py dist
 
+golden: $(VENV)/.dev ## the recorded answers of the reference, known gaps included
+	$(BIN)/python -m pytest -q tests/golden --gaps
+
 bench: $(VENV)/.dev ## load over TLS, CPU per operation beside the limit of the same run
+	$(BIN)/python -m compileall -q fastapi_core
 	$(BIN)/python -m bench
 
 debug: ## build with assertions and counters of live objects, run the tests on it

@@ -32,6 +32,7 @@ cpdef enum:
     SCHEMA_OR_BOOL = 13
     SCHEMA_OR_SCHEMAS = 14
     SCHEMA_OR_STRINGS = 15
+    MICROTIME = 16
 
 
 cpdef enum:
@@ -354,6 +355,10 @@ cdef object element(FieldPlan field, object value, _Run run):
         if type(value) is str and canonical_time(value):
             return value
         return field.convert(value)
+    elif op == MICROTIME:
+        if type(value) is str and canonical_micro(value):
+            return value
+        return field.convert(value)
     elif op == QUANTITY:
         return field.text(value) if type(value) is str else field.convert(value)
     elif op == INT_OR_STRING:
@@ -436,16 +441,32 @@ cdef object schema(FieldPlan field, object value, _Run run):
         run.silent -= 1
 
 
-@cython.boundscheck(False)  # every index is below the length of 20 tested first
-@cython.wraparound(False)
 cdef bint canonical_time(str text) noexcept:
     """Whether a text is `YYYY-MM-DDTHH:MM:SSZ`, later than year 999, and surely a date (days up to 28)."""
-    cdef const unsigned char* at
-    cdef int i
     if PyUnicode_GET_LENGTH(text) != 20 or not PyUnicode_IS_ASCII(text):
         return False
-    at = <const unsigned char*>PyUnicode_1BYTE_DATA(text)
-    for i in range(20):
+    cdef const unsigned char* at = <const unsigned char*>PyUnicode_1BYTE_DATA(text)
+    return at[19] == b"Z" and moment(at)
+
+
+cdef bint canonical_micro(str text) noexcept:
+    """The same with six digits of a second: `YYYY-MM-DDTHH:MM:SS.ffffffZ`."""
+    cdef int i
+    if PyUnicode_GET_LENGTH(text) != 27 or not PyUnicode_IS_ASCII(text):
+        return False
+    cdef const unsigned char* at = <const unsigned char*>PyUnicode_1BYTE_DATA(text)
+    if at[19] != b"." or at[26] != b"Z":
+        return False
+    for i in range(20, 26):
+        if at[i] < b"0" or at[i] > b"9":
+            return False
+    return moment(at)
+
+
+cdef bint moment(const unsigned char* at) noexcept:
+    """Whether 19 bytes are `YYYY-MM-DDTHH:MM:SS`; the caller has checked that they are there."""
+    cdef int i
+    for i in range(19):
         if i == 4 or i == 7:
             if at[i] != b"-":
                 return False
@@ -454,9 +475,6 @@ cdef bint canonical_time(str text) noexcept:
                 return False
         elif i == 13 or i == 16:
             if at[i] != b":":
-                return False
-        elif i == 19:
-            if at[i] != b"Z":
                 return False
         elif at[i] < b"0" or at[i] > b"9":
             return False

@@ -24,11 +24,16 @@ ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "up
 class BuiltinDefinition(ResourceDefinition):
     """A definition whose type table is read on first use."""
 
-    __slots__ = ()
+    __slots__ = ("_type",)
+    _type: Type
 
     @property
     def type(self) -> Type:
-        return type_of(self.type_ref)
+        try:
+            return self._type
+        except AttributeError:
+            object.__setattr__(self, "_type", type_of(self.type_ref))
+            return self._type
 
     @type.setter
     def type(self, value: object) -> None:

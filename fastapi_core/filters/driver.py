@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 Step = Callable[[RequestContext], "Answer | Awaitable[Answer | None] | None"]
 Finish = Callable[[RequestContext, Answer], None]
 
+TOO_LONG = "request did not complete within the allotted timeout"
+
 
 @dataclass(frozen=True, slots=True)
 class Filter:
@@ -49,6 +51,7 @@ class Chain:
         self._aborted = tuple(f.aborted for f in filters if f.aborted is not None)
         (self._caught,) = (f.caught for f in filters if f.caught is not None)
         self._bounded = any(f.bounds for f in filters)
+        self._overdue = Overdue()
 
     def __call__(self, request: Request) -> Answer | Awaitable[Answer]:
         ctx = RequestContext(request)
@@ -78,7 +81,7 @@ class Chain:
     async def _wait(self, ctx: RequestContext, pending: Awaitable[Answer | None], position: int) -> Answer:
         try:
             if ctx.deadline and self._bounded:
-                answer = await _within(ctx.deadline, self._resume(ctx, pending, position))
+                answer = await self._overdue.within(ctx.deadline, self._resume(ctx, pending, position))
             else:
                 answer = await self._resume(ctx, pending, position)
         except Exception as error:
@@ -108,12 +111,53 @@ class Chain:
             pending = following
 
 
-async def _within(deadline: float, pending: Awaitable[Answer]) -> Answer:
-    """504 at `deadline` (loop time). A TimeoutError from inside is not mistaken for it."""
+class Overdue:
+    """Cuts off requests that wait past their deadline.
+
+    One timer looks after all of them every `PERIOD` seconds, so a request costs two dictionary operations; a deadline
+    nearer than that gets a timer of its own.
+    """
+
+    PERIOD = 0.25
+
+    def __init__(self) -> None:
+        self._due: dict[asyncio.Task[object], float] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def within(self, deadline: float, pending: Awaitable[Answer]) -> Answer:
+        """The answer, or 504 at `deadline` (monotonic seconds). A TimeoutError from inside is not mistaken for it."""
+        left = deadline - monotonic()
+        if left < 2 * self.PERIOD:
+            return await _exactly(left, pending)
+        task = asyncio.current_task()
+        assert task is not None
+        self._due[task] = deadline
+        if self._timer is None:
+            self._timer = task.get_loop().call_later(self.PERIOD, self._sweep, task.get_loop())
+        try:
+            return await pending
+        except asyncio.CancelledError:
+            if self._due.get(task, 0.0) < 0:
+                task.uncancel()
+                raise timeout(TOO_LONG) from None
+            raise
+        finally:
+            self._due.pop(task, None)
+
+    def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
+        now = monotonic()
+        for task, deadline in self._due.items():
+            if 0 <= deadline <= now:
+                self._due[task] = -1.0
+                task.cancel()
+        self._timer = loop.call_later(self.PERIOD, self._sweep, loop) if self._due else None
+
+
+async def _exactly(seconds: float, pending: Awaitable[Answer]) -> Answer:
     try:
-        async with asyncio.timeout(deadline - monotonic()) as scope:
+        async with asyncio.timeout(seconds) as scope:
             return await pending
     except TimeoutError:
         if scope.expired():
-            raise timeout("request did not complete within the allotted timeout") from None
+            raise timeout(TOO_LONG) from None
         raise

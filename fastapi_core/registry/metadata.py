@@ -49,6 +49,9 @@ _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestam
 _IMMUTABLE_TEXTS = frozenset({"name", "namespace", "uid"})
 
 
+_VOLATILE = {"resourceVersion": "", "managedFields": None}
+
+
 def name_check(definition: ResourceDefinition) -> NameCheck:
     """The format of a kind's names."""
     if definition.custom:
@@ -240,6 +243,8 @@ def validate_metadata(tree: Tree, old: Tree | None, *, definition: ResourceDefin
     if old is None:
         return _object(metadata, definition, name_check(definition)) + _qualified_finalizers(metadata, definition)
     before: Tree = old.get("metadata") or {}
+    if _unchanged(metadata, before) and not _managers(metadata.get("managedFields")):
+        return []
     change = _change(metadata, before)
     return (
         _object(metadata, definition, names.path_segment)
@@ -247,6 +252,11 @@ def validate_metadata(tree: Tree, old: Tree | None, *, definition: ResourceDefin
         + change
         + _qualified_finalizers(metadata, definition)
     )
+
+
+def _unchanged(metadata: Tree, before: Tree) -> bool:
+    """Nothing differs but what every write changes: most updates leave metadata alone, and it was checked when stored."""
+    return {**metadata, **_VOLATILE} == {**before, **_VOLATILE}
 
 
 def version_required(definition: ResourceDefinition, name: str) -> APIError:

@@ -8,12 +8,15 @@ from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.admission.chain import Attributes
 from fastapi_core.http.exchange import Response
+from fastapi_core.patch.managers import manager_name
 from fastapi_core.registry import lifecycle
 from fastapi_core.registry.definition import Tree
 from fastapi_core.registry.metadata import dedup_owner_references
 from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest import render
+from fastapi_core.rest.authorize import check_create
 from fastapi_core.rest.body import Expected, read_object
+from fastapi_core.rest.commit import commit
 from fastapi_core.rest.defaulting import apply_defaults
 from fastapi_core.rest.options import WriteOptions, write_options
 from fastapi_core.rest.scope import Scope
@@ -23,7 +26,7 @@ GENERATE_ATTEMPTS = 8
 
 def expected_of(scope: Scope) -> Expected:
     definition = scope.definition
-    return Expected(definition.kind, definition.group, definition.version, definition.type)
+    return Expected(definition.kind, definition.group, definition.version, definition.type, definition.custom)
 
 
 def creator(scope: Scope) -> Endpoint:
@@ -31,7 +34,7 @@ def creator(scope: Scope) -> Endpoint:
     expected = expected_of(scope)
 
     def create(ctx: RequestContext) -> Awaitable[Response]:
-        media = render.media_type(ctx)
+        media = render.media_type(ctx, scope)
         render.check_form(media, collection=False)
         options = write_options(ctx.request.query, "CreateOptions")
         tree = read_object(ctx, expected, options.field_validation)
@@ -44,14 +47,27 @@ async def _commit(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteO
     return render.one(ctx, scope, await create_object(ctx, scope, tree, options), status=201)
 
 
-async def create_object(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions) -> CachedObject:
-    """Gate and commit a decoded new object; with a dry run everything but the commit."""
+def manager_of(ctx: RequestContext, options: WriteOptions) -> str:
+    """Who owns what the request writes."""
+    agent = b"" if options.field_manager else ctx.request.header(b"user-agent") or b""
+    return manager_name(options.field_manager, agent.decode("utf-8", "replace"))
+
+
+async def create_object(
+    ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions, *, verb: str = "create", applied: bool = False
+) -> CachedObject:
+    """Gate and commit a decoded new object; with a dry run everything but the commit.
+
+    `verb`: what the request asked for; another one than create needs the right to create as well. `applied`: it comes
+    from an apply, which has set the owners of its fields."""
     definition = scope.definition
     metadata = tree["metadata"] = dict(tree.get("metadata") or {})
     settle_namespace(scope, ctx.info.namespace, metadata)
     apply_defaults(definition, tree)
     for warning in dedup_owner_references(tree):
         ctx.warn(warning)
+    if not applied:
+        scope.tracker().update(None, tree, manager_of(ctx, options), lifecycle.timestamp())
     attributes = Attributes(
         "CREATE",
         definition,
@@ -64,6 +80,8 @@ async def create_object(ctx: RequestContext, scope: Scope, tree: Tree, options: 
         ctx,
     )
     await scope.admission.mutate(attributes)
+    if verb != "create":
+        await check_create(ctx, scope)
     generated = not metadata.get("name") and bool(metadata.get("generateName"))
     prefixed = bool(metadata.get("generateName"))
     for attempt in range(1, GENERATE_ATTEMPTS + 1):
@@ -79,7 +97,7 @@ async def create_object(ctx: RequestContext, scope: Scope, tree: Tree, options: 
         try:
             if options.dry_run:
                 return _dry(scope, stored)
-            return await scope.store.create(stored)
+            return await commit(scope.store.create, stored, applied=applied)
         except errors.APIError as error:
             if error.reason != "AlreadyExists" or not prefixed:
                 raise

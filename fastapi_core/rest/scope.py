@@ -6,10 +6,13 @@ from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core._ext.selector import Matcher
 from fastapi_core.admission.chain import AdmissionChain
+from fastapi_core.authz.base import Authorizer
 from fastapi_core.meta.selectors import SelectorError, parse_fields, parse_labels
+from fastapi_core.patch.tracking import Tracker
 from fastapi_core.registry.conversion import converter
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 from fastapi_core.registry.fields import extractor
+from fastapi_core.registry.ownership import tracker
 from fastapi_core.registry.printers import Printer, printer
 from fastapi_core.registry.store import ResourceStore, encode_stored
 from fastapi_core.rest.options import ListOptions
@@ -21,10 +24,18 @@ _COMMON_FIELDS = {"metadata.name", "metadata.namespace"}
 class Scope:
     """One resource in one served version, bound to the store all its versions share."""
 
-    def __init__(self, definition: ResourceDefinition, store: ResourceStore, admission: AdmissionChain) -> None:
+    def __init__(
+        self,
+        definition: ResourceDefinition,
+        store: ResourceStore,
+        admission: AdmissionChain,
+        authorizer: Authorizer | None = None,
+    ) -> None:
         self.definition = definition
         self.store = store
         self.admission = admission
+        self.authorizer = authorizer
+        """Asked again where one request turns out to be another verb; None: everything is allowed."""
         self.list_head = (
             f'{{"kind":"{definition.list_kind}","apiVersion":"{definition.group_version}","metadata":{{"resourceVersion":"'
             if not definition.custom
@@ -38,12 +49,20 @@ class Scope:
         own = store.cache.extract if self._from_storage is None else None
         self._extract = own or extractor(definition, self._from_storage)
         self._printer: Printer | None = None
+        self._trackers: dict[str, Tracker] = {}
 
     @property
     def printer(self) -> Printer:
         if self._printer is None:
             self._printer = printer(self.definition)
         return self._printer
+
+    def tracker(self, subresource: str = "") -> Tracker:
+        """What keeps metadata.managedFields of writes through this resource or a subresource."""
+        known = self._trackers.get(subresource)
+        if known is None:
+            known = self._trackers[subresource] = tracker(self.definition, subresource)
+        return known
 
     # Versions
 

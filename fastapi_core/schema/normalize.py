@@ -33,7 +33,7 @@ _SCALARS: Final = {
 }
 _FORMS: Final[dict[str, tuple[int, Any, Callable[[Any], Any] | None]]] = {
     "time": (typed.TIME, None, forms.time),
-    "microtime": (typed.CONVERT, None, forms.microtime),
+    "microtime": (typed.MICROTIME, None, forms.microtime),
     "duration": (typed.CONVERT, "0s", forms.duration),
     "quantity": (typed.QUANTITY, "0", forms.quantity),
     "intOrString": (typed.INT_OR_STRING, 0, forms.int_or_string),

@@ -51,15 +51,10 @@ class Special:
     requester: Callable[[Tree, User], None] | None = None
 
 
-def _secret(new: Tree, old: Tree | None) -> None:
-    config.keep_type(new, old)
-    config.merge_string_data(new, old)
-
-
 _GUARDED = Special(prepare_status=_guard)
 _SPECIAL: dict[tuple[str, str], Special] = {
     ("", "ConfigMap"): Special(validate=config.validate_config_map),
-    ("", "Secret"): Special(prepare=_secret, validate=config.validate_secret),
+    ("", "Secret"): Special(prepare=config.keep_type, validate=config.validate_secret),
     ("", "LimitRange"): Special(prepare=kinds.prepare_limit_range),
     ("", "Namespace"): Special(prepare=kinds.prepare_namespace, validate=kinds.validate_namespace),
     ("", "Node"): Special(prepare=kinds.prepare_node, own_status=True),

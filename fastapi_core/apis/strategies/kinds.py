@@ -174,7 +174,6 @@ def _data_sources(spec: Tree) -> None:
 
 def prepare_node(new: Tree, old: Tree | None) -> None:
     """A new node takes no pods until its kubelet says it is ready. Nodes may bring a status when they register."""
-    _address_ranges(new.get("spec") or {})
     if old is not None:
         keep(new, old, "status")
         return
@@ -183,15 +182,6 @@ def prepare_node(new: Tree, old: Tree | None) -> None:
     taints = spec.get("taints") or []
     if not any(t.get("key") == taint["key"] and t.get("effect") == taint["effect"] for t in taints):
         spec["taints"] = [*taints, taint]
-
-
-def _address_ranges(spec: Tree) -> None:
-    """The list of pod ranges begins with the single one of the first API versions."""
-    single, several = spec.get("podCIDR"), spec.get("podCIDRs")
-    if single and (not several or several[0] != single):
-        spec["podCIDRs"] = [single]
-    elif several and not single:
-        spec["podCIDR"] = several[0]
 
 
 # Certificates
