@@ -218,7 +218,9 @@ def prepare_definition(new: Tree, old: Tree | None) -> None:
     if old is not None:
         status: Tree = dict(new.get("status") or {})
         stored = list(status.get("storedVersions") or ())
-        stored += [name for version in versions if version.get("storage") and (name := version.get("name")) not in stored]
+        stored += [
+            name for version in versions if version.get("storage") and (name := version.get("name")) not in stored
+        ]
         new["status"] = {**status, "storedVersions": stored}
     else:
         new["status"] = {

@@ -9,8 +9,8 @@ from collections import Counter
 from typing import Any, Final
 
 from fastapi_core.apis.validation import formats, quantities, scheduling
-from fastapi_core.apis.validation.common import int_or_percent, labels, selectable, selector
 from fastapi_core.apis.validation.internal import shown
+from fastapi_core.apis.validation.labelling import int_or_percent, labels, selectable, selector
 from fastapi_core.apis.validation.networking import segment
 from fastapi_core.apis.validation.rules import (
     REQUIRED,
@@ -248,7 +248,11 @@ def api_service(tree: Tree, path: str, report: Report) -> None:
     insecure = spec.get("insecureSkipTLSVerify")
     if service is None:
         if spec.get("caBundle"):
-            report.invalid(".spec.caBundle", f"{len(_decoded(spec['caBundle']))} bytes", "local APIServices may not have a caBundle")
+            report.invalid(
+                ".spec.caBundle",
+                f"{len(_decoded(spec['caBundle']))} bytes",
+                "local APIServices may not have a caBundle",
+            )
         if insecure:
             text_ = "local APIServices may not have insecureSkipTLSVerify"
             report.invalid(".spec.insecureSkipTLSVerify", insecure, text_)
@@ -394,5 +398,3 @@ def budget_status(tree: Tree, path: str, report: Report) -> None:
         value = status.get(name) or 0
         if value < 0:
             report.invalid(f".status.{name}", value, "must be greater than or equal to 0")
-
-

@@ -230,7 +230,9 @@ def _column(column: Tree, path: str, report: Report) -> None:
         report.invalid(path + ".JSONPath", place, _SIMPLE)
 
 
-_SELECTABLE: Final = "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed."
+_SELECTABLE: Final = (
+    "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed."
+)
 
 
 def _selectable(fields: list[Tree], schema: Tree, path: str, report: Report) -> None:

@@ -70,7 +70,9 @@ def validate_root(schema: Tree, path: str, report: Report, *, status: bool) -> N
     """The whole schema of a version; `status`: it has the status subresource."""
     kind = schema.get("type") or ""
     if status:
-        extra = [name for name, value in schema.items() if name not in _ROOT_ALLOWED and value not in (None, False, [], {})]
+        extra = [
+            name for name, value in schema.items() if name not in _ROOT_ALLOWED and value not in (None, False, [], {})
+        ]
         if extra or any(schema.get(name) is not None for name in _TOUCHY):
             text = f"only [{_ROOT_FIELDS}] fields are allowed at the root of the schema {_STATUS}"
             report.invalid(path, schema, text)
@@ -155,10 +157,9 @@ def _lists(schema: Tree, kind: str, path: str, report: Report) -> None:
         _typed(kind, "array", _LIST, path, report)
         if mode not in ("atomic", "set", "map"):
             report.unsupported(f"{path}.{_LIST}", mode, ("atomic", "set", "map"))
-    if mode == "set" and isinstance(items, dict):
-        if items.get("type") == "object" and items.get(_MAP) != "atomic":
-            text = f"must be atomic as item of a list with {_LIST}=set"
-            report.invalid(f"{path}.items.{_MAP}", items.get(_MAP), text)
+    if mode == "set" and isinstance(items, dict) and items.get("type") == "object" and items.get(_MAP) != "atomic":
+        text = f"must be atomic as item of a list with {_LIST}=set"
+        report.invalid(f"{path}.items.{_MAP}", items.get(_MAP), text)
     if keys and mode != "map":
         text = f"must be map if {_KEYS} is non-empty"
         if mode is None:
@@ -235,9 +236,10 @@ def _resolves(schema: Tree, place: str) -> bool:
 
 def find(schema: Tree, place: str) -> Tree | None:
     """The schema at a plain path like `.spec.a`; None when there is none."""
-    current: Any = schema
+    current: Tree = schema
     for step in place[1:].split("."):
-        current = (current.get("properties") or {}).get(step)
-        if not isinstance(current, dict):
+        found = (current.get("properties") or {}).get(step)
+        if not isinstance(found, dict):
             return None
+        current = found
     return current

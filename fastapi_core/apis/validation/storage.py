@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fastapi_core.apis.validation import claims, formats, volumes
-from fastapi_core.apis.validation.common import csi_driver
+from fastapi_core.apis.validation.labelling import csi_driver
 from fastapi_core.apis.validation.quantities import amount
 from fastapi_core.apis.validation.rules import (
     IMMUTABLE,
@@ -160,7 +160,9 @@ def volume_spec(spec: Tree, path: str, report: Report) -> None:
     _RECLAIM(spec, path, report)
     if spec.get("nodeAffinity") is not None:
         _affinity(spec["nodeAffinity"], path + ".nodeAffinity", report)
-    report.facts["node affinity"] = (spec.get("nodeAffinity") or {}).get("required") is not None or bool(spec.get("nodeAffinity"))
+    report.facts["node affinity"] = (spec.get("nodeAffinity") or {}).get("required") is not None or bool(
+        spec.get("nodeAffinity")
+    )
     volume_source(spec, path, report)
     host = spec.get("hostPath")
     if host is not None and host.get("path") == "/" and spec.get("persistentVolumeReclaimPolicy") == "Recycle":

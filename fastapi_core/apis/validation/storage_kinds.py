@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fastapi_core.apis.validation import formats
-from fastapi_core.apis.validation.common import csi_driver, selector
+from fastapi_core.apis.validation.labelling import csi_driver, selector
 from fastapi_core.apis.validation.quantities import amount
 from fastapi_core.apis.validation.rules import CHECK, IMMUTABLE, NOT_NEGATIVE, Report, Tree, choice, immutable, text
 from fastapi_core.apis.validation.storage import volume_source
@@ -225,5 +225,3 @@ def storage_capacity(tree: Tree, path: str, report: Report) -> None:
 def storage_capacity_update(tree: Tree, path: str, report: Report) -> None:
     storage_capacity(tree, path, report)
     _CAPACITY_FIXED(tree, "", report)
-
-
