@@ -141,6 +141,8 @@ def prepare_claim(new: Tree, old: Tree | None) -> None:
         new["status"] = {"phase": "Pending"}
         protect(new, "kubernetes.io/pvc-protection")
         _data_sources(new.setdefault("spec", {}))
+    else:
+        _same_source(new.setdefault("spec", {}))
 
 
 def prepare_attributes_class(new: Tree, old: Tree | None) -> None:
@@ -163,7 +165,12 @@ def _data_sources(spec: Tree) -> None:
         known = (source.get("apiGroup") or "", source.get("kind"))
         if known not in (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot")):
             del spec["dataSource"]
-            source = None
+    _same_source(spec)
+
+
+def _same_source(spec: Tree) -> None:
+    """Whichever member is missing takes over what the other says."""
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if source is not None and reference is None:
         spec["dataSourceRef"] = dict(source)
     elif source is None and reference is not None and not reference.get("namespace"):

@@ -295,7 +295,6 @@ _SLICE_TYPE = choice("addressType", *_FAMILIES, empty=REQUIRED)
 _SLICE_PORT = struct(text("name", formats.label), choice("protocol", *PROTOCOLS, empty=CHECK), _APP)
 _SLICE_REST = struct(
     text("nodeName", formats.subdomain, empty=CHECK),
-    text("zone", formats.label_value),
     text("hostname", formats.label, empty=CHECK),
 )
 

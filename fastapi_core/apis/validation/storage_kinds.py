@@ -91,9 +91,6 @@ _GROUP_POLICY = choice("fsGroupPolicy", "File", "None", "ReadWriteOnceWithFSType
 
 def csi_driver_kind(tree: Tree, path: str, report: Report) -> None:
     spec: Tree = tree.get("spec") or {}
-    name = (tree.get("metadata") or {}).get("name") or ""
-    if len(name) > 63:
-        report.too_long(".metadata.name", 63)
     for member in ("attachRequired", "podInfoOnMount", "storageCapacity"):
         if spec.get(member) is None:
             report.required(f".spec.{member}")
