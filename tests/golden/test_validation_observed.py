@@ -18,7 +18,7 @@ from typing import Any
 
 import orjson
 import pytest
-from validation_bases import NS, bases
+from tests.golden.validation_bases import NS, bases
 
 from fastapi_core import errors
 from fastapi_core.apis.resources import builtin
