@@ -52,9 +52,9 @@ def _merge(shape: Shape, known: Any, value: Any) -> Any:
     kind = _kind(shape, known if value is None else value)
     if kind is Kind.LEAF or not known:
         return value
+    if known.__class__ is not (dict if kind is Kind.OBJECT else list):
+        return value
     if kind is Kind.OBJECT:
-        if known.__class__ is not dict:
-            return value
         return merge(shape, known, value) if value else known
     return _merge_lists(shape, known, value) if value else known
 
@@ -130,7 +130,9 @@ def _remove(shape: Shape, value: Any, gone: FieldSet) -> Any:
     if kind is Kind.LEAF:
         return None if value.__class__ in (dict, list) else value
     if kind is Kind.OBJECT:
-        return remove(shape, value, gone) or None
+        return remove(shape, value, gone) or None if isinstance(value, dict) else value
+    if not isinstance(value, list):
+        return value
     out: list[Any] = []
     for item in value:
         node = gone.get(item_element(shape, item))

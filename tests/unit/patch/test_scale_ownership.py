@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi_core.patch.scale import to_scale, to_workload
 
-PATHS = {"apps/v1": ("f:spec", "f:replicas")}
+PATHS: dict[str, tuple[str, ...]] = {"apps/v1": ("f:spec", "f:replicas")}
 REPLICAS = {"f:spec": {"f:replicas": {}}}
 
 
