@@ -22,6 +22,11 @@ class ItemError(ValueError):
     """A value that has no paths: a list item that cannot be told apart from the others, or one of the wrong kind."""
 
 
+def fits(kind: Kind, value: Any) -> bool:
+    """Whether a value is the object or list its kind says."""
+    return value.__class__ is (dict if kind is Kind.OBJECT else list)
+
+
 def _misfit(value: Any) -> ItemError:
     return ItemError(f"an object or list was expected, not {type(value).__name__}")
 
@@ -96,7 +101,7 @@ def _paths(shape: Shape, value: Any) -> FieldSet | None:
         return LEAF
     if not value:
         return None
-    if value.__class__ is not (dict if kind is Kind.OBJECT else list):
+    if not fits(kind, value):
         raise _misfit(value)
     if kind is Kind.OBJECT:
         return _object_paths(shape, value) or None
@@ -194,9 +199,8 @@ def _compare(shape: Shape, before: Any, after: Any) -> tuple[FieldSet | None, Fi
         return LEAF, None
     touched: FieldSet = {}
     removed: FieldSet = {}
-    expected = dict if kind is Kind.OBJECT else list
     for value in (before, after):
-        if value is not None and value.__class__ is not expected:
+        if value is not None and not fits(kind, value):
             raise _misfit(value)
     if kind is Kind.OBJECT:
         _members(shape, before or {}, after or {}, touched, removed)

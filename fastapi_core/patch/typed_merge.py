@@ -11,7 +11,7 @@ from typing import Any
 from fastapi_core.patch import fieldset
 from fastapi_core.patch.fieldset import LEAF, FieldSet
 from fastapi_core.patch.shapes import DEDUCED, Kind, Shape
-from fastapi_core.patch.typed import item_element
+from fastapi_core.patch.typed import fits, item_element
 from fastapi_core.schema.types import ABSENT
 
 Tree = dict[str, Any]
@@ -52,7 +52,7 @@ def _merge(shape: Shape, known: Any, value: Any) -> Any:
     kind = _kind(shape, known if value is None else value)
     if kind is Kind.LEAF or not known:
         return value
-    if known.__class__ is not (dict if kind is Kind.OBJECT else list):
+    if not fits(kind, known):
         return value
     if kind is Kind.OBJECT:
         return merge(shape, known, value) if value else known
