@@ -41,14 +41,13 @@ def document_of(paths: Paths) -> dict[str, Any]:
 
 def _tidy(node: dict[str, Any]) -> dict[str, Any]:
     return {
-        element: {} if set(below) == {"."} else _tidy(below) if element != "." else {} for element, below in node.items()
+        element: {} if set(below) == {"."} else _tidy(below) if element != "." else {}
+        for element, below in node.items()
     }
 
 
 def recursive_difference(left: Paths, right: Paths) -> Paths:
-    return frozenset(
-        path for path in left if not any(path[:size] in right for size in range(1, len(path) + 1))
-    )
+    return frozenset(path for path in left if not any(path[:size] in right for size in range(1, len(path) + 1)))
 
 
 def element(shape: Any, item: Any) -> str:

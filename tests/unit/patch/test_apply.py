@@ -261,7 +261,9 @@ def test_configurations_that_cannot_be_applied(deployment: World, config: Tree, 
 
 
 def test_kubectl_takes_over_from_its_client_side_apply(config_map: World) -> None:
-    last = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "n"}, "data": {"a": "1", "b": "1"}})
+    last = json.dumps(
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "n"}, "data": {"a": "1", "b": "1"}}
+    )
     tree: Tree = {"metadata": {"uid": "u", "annotations": {LAST_APPLIED: last}}, "data": {"a": "1", "b": "other"}}
     CONFIG_MAP.update(None, tree, "kubectl-client-side-apply", NOW)
     config_map.tree = tree
@@ -306,9 +308,11 @@ def renamed(old: str, new: str) -> Any:
 
 def test_pruning_works_across_versions() -> None:
     versions = Versions(
-        lambda name: Version(type_of("core/v1.ConfigMap"), renamed("data", "binaryData"), renamed("binaryData", "data"))
-        if name == "v2"
-        else None
+        lambda name: (
+            Version(type_of("core/v1.ConfigMap"), renamed("data", "binaryData"), renamed("binaryData", "data"))
+            if name == "v2"
+            else None
+        )
     )
     tracker = Tracker(type_of("core/v1.ConfigMap"), "v1", versions=versions)
 

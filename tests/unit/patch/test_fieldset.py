@@ -142,7 +142,18 @@ def test_what_a_client_writes_is_brought_into_form() -> None:
 
 @pytest.mark.parametrize(
     "document",
-    [[], "x", {"nonsense": {}}, {"f": {}}, {"f:a": []}, {"f:a": None}, {"k:[]": {}}, {"k:{": {}}, {"v:": {}}, {"i:x": {}}],
+    [
+        [],
+        "x",
+        {"nonsense": {}},
+        {"f": {}},
+        {"f:a": []},
+        {"f:a": None},
+        {"k:[]": {}},
+        {"k:{": {}},
+        {"v:": {}},
+        {"i:x": {}},
+    ],
 )
 def test_what_is_no_set_is_refused(document: Any) -> None:
     with pytest.raises(fieldset.FieldsError):
@@ -157,10 +168,16 @@ def test_deep_documents_are_refused() -> None:
         fieldset.parse(document)
 
 
-_keys = st.one_of(st.text(max_size=6), st.sampled_from(["f:a", "k:{}", "k:1", "v:null", ".", "i:1", "i:-1", 'v:"\ud7ff"']))
+_keys = st.one_of(
+    st.text(max_size=6), st.sampled_from(["f:a", "k:{}", "k:1", "v:null", ".", "i:1", "i:-1", 'v:"\ud7ff"'])
+)
 
 
-@given(st.recursive(st.one_of(st.none(), st.integers(), st.text(max_size=3)), lambda x: st.dictionaries(_keys, x, max_size=3)))
+@given(
+    st.recursive(
+        st.one_of(st.none(), st.integers(), st.text(max_size=3)), lambda x: st.dictionaries(_keys, x, max_size=3)
+    )
+)
 @settings(max_examples=200)
 def test_any_document_is_read_or_refused(document: Any) -> None:
     try:

@@ -142,9 +142,7 @@ def test_creating_an_object_touches_what_is_not_implied() -> None:
     assert touched == {
         "f:spec": {
             "f:selector": {},
-            "f:template": {
-                "f:spec": {"f:containers": {'k:{"name":"x"}': {".": {}, "f:name": {}, "f:resources": {}}}}
-            },
+            "f:template": {"f:spec": {"f:containers": {'k:{"name":"x"}': {".": {}, "f:name": {}, "f:resources": {}}}}},
         }
     }
 
@@ -175,7 +173,9 @@ def test_a_deduced_value_that_changes_kind() -> None:
     assert compare(DEDUCED, {"a": {}}, {"a": []}) == ({"f:a": {}}, {})
 
 
-@given(st.recursive(st.one_of(st.none(), st.booleans(), st.integers(0, 1), st.text(max_size=1)), st.lists, max_leaves=4))
+@given(
+    st.recursive(st.one_of(st.none(), st.booleans(), st.integers(0, 1), st.text(max_size=1)), st.lists, max_leaves=4)
+)
 @settings(max_examples=50)
 def test_same_is_reflexive(value: Any) -> None:
     assert same(value, copy.deepcopy(value))

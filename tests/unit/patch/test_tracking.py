@@ -51,14 +51,17 @@ def created(tree: Tree, manager: str = "creator", tracker: Tracker = CONFIG_MAP)
     return tree
 
 
-def updated(current: Tree, tree: Tree, manager: str = "updater", now: str = LATER, tracker: Tracker = CONFIG_MAP) -> Tree:
+def updated(
+    current: Tree, tree: Tree, manager: str = "updater", now: str = LATER, tracker: Tracker = CONFIG_MAP
+) -> Tree:
     tracker.update(current, tree, manager, now)
     return tree
 
 
 def entries(tree: Tree) -> list[tuple[str, str, str | None, Tree]]:
     return [
-        (e.get("manager", ""), e["operation"], e.get("time"), e["fieldsV1"]) for e in tree["metadata"].get("managedFields", [])
+        (e.get("manager", ""), e["operation"], e.get("time"), e["fieldsV1"])
+        for e in tree["metadata"].get("managedFields", [])
     ]
 
 
@@ -171,11 +174,16 @@ def test_subresources_have_entries_of_their_own_and_ignore_the_clients() -> None
 
 
 def test_only_some_fields_can_be_owned_where_only_they_can_change() -> None:
-    tracker = Tracker(type_of("core/v1.Pod"), "v1", subresource="resize", only=[("spec", "containers", "*", "resources")])
+    tracker = Tracker(
+        type_of("core/v1.Pod"), "v1", subresource="resize", only=[("spec", "containers", "*", "resources")]
+    )
     old: Tree = {"metadata": {"uid": "u"}, "spec": {"containers": [{"name": "a", "image": "1"}]}}
     CONFIG_MAP.update(None, old, "creator", NOW)
     old["metadata"]["managedFields"] = [{**GOOD, "fieldsV1": {"f:spec": {}}}]
-    new: Tree = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "a", "image": "2", "resources": {}}]}}
+    new: Tree = {
+        "metadata": {"labels": {"a": "b"}},
+        "spec": {"containers": [{"name": "a", "image": "2", "resources": {}}]},
+    }
     new["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "1"}}
     tracker.update(old, new, "resizer", LATER)
     assert entries(new)[1][3] == {
@@ -262,9 +270,11 @@ def renamed(old: str, new: str) -> Any:
 
 def test_entries_of_other_versions_follow_through_conversion() -> None:
     versions = Versions(
-        lambda name: Version(type_of("core/v1.ConfigMap"), renamed("data", "binaryData"), renamed("binaryData", "data"))
-        if name == "v2"
-        else None
+        lambda name: (
+            Version(type_of("core/v1.ConfigMap"), renamed("data", "binaryData"), renamed("binaryData", "data"))
+            if name == "v2"
+            else None
+        )
     )
     tracker = Tracker(type_of("core/v1.ConfigMap"), "v1", versions=versions)
     old = config_map({"a": "1", "b": "1"}, uid="u")
