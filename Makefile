@@ -21,6 +21,8 @@ $(BIN)/python:
 
 $(BIN)/fastapi-core: $(BIN)/python $(SOURCES)
 	$(BIN)/pip install -q --disable-pip-version-check --no-build-isolation --config-settings editable_mode=compat -e .
+	@# An editable install leaves bytecode to the first import, which may not be allowed to write it.
+	$(BIN)/python -m compileall -q fastapi_core
 	@touch $@
 
 $(VENV)/.dev: $(BIN)/fastapi-core requirements/dev.txt
@@ -51,12 +53,15 @@ golden: $(VENV)/.dev ## the recorded answers of the reference, known gaps includ
 	$(BIN)/python -m pytest -q tests/golden --gaps
 
 bench: $(VENV)/.dev ## load over TLS, CPU per operation beside the limit of the same run
+	$(BIN)/python -m compileall -q fastapi_core
 	$(BIN)/python -m bench
 
 # The modules lie beside their stubs whatever they were built for: a build of the other kind has to go first, and after.
-debug: ## build with assertions and checks for undefined behaviour, run the tests on it
+# Not spelled $(MAKE), with which `make -n` would run the line.
+AGAIN := $(MAKE)
+debug: ## build with assertions and checks for undefined behaviour, run the tests on it (about four times `make unit`)
 	rm -f fastapi_core/_ext/*.so .venv-debug/bin/fastapi-core
-	FASTAPI_CORE_DEBUG=1 $(MAKE) VENV=.venv-debug unit; result=$$?; \
+	FASTAPI_CORE_DEBUG=1 $(AGAIN) VENV=.venv-debug unit; result=$$?; \
 	rm -f fastapi_core/_ext/*.so .venv/bin/fastapi-core; exit $$result
 
 soak: $(VENV)/.dev ## kill -9 rounds under load on one store, SECONDS long

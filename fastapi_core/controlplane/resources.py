@@ -69,7 +69,7 @@ class Resources:
         found: list[Route] = []
         for definition in self.definitions:
             if definition.key_prefix:
-                scope = Scope(definition, self.stores[definition.key_prefix], self.admission)
+                scope = Scope(definition, self.stores[definition.key_prefix], self.admission, authorizer)
                 made = endpoints(scope, watches)
             else:
                 made = virtual_endpoints(definition, authorizer)

@@ -52,7 +52,8 @@ def prepare(new: Tree, old: Tree | None) -> None:
 def _keep_allocated(spec: Tree, before: Tree) -> None:
     if has_address(spec) and has_address(before):
         for member in _ADDRESS_MEMBERS:
-            if not spec.get(member) and before.get(member):
+            stated = spec.get(member)
+            if not stated and before.get(member) and (stated is None or member != "ipFamilyPolicy"):
                 spec[member] = before[member]
     if wants_node_ports(spec) and wants_node_ports(before):
         known = {port.get("name") or "": port.get("nodePort") for port in before.get("ports") or ()}
@@ -84,7 +85,7 @@ def _drop_unneeded(spec: Tree, before: Tree) -> None:
         unneeded.append("internalTrafficPolicy")
     if kind != "LoadBalancer":
         unneeded += ["allocateLoadBalancerNodePorts", "loadBalancerClass"]
-    if kind not in ("NodePort", "LoadBalancer") and not spec.get("externalIPs"):
+    if kind not in ("NodePort", "LoadBalancer") and not (kind == "ClusterIP" and spec.get("externalIPs")):
         unneeded.append("externalTrafficPolicy")
     for member in unneeded:
         if spec.get(member) == before.get(member):
@@ -94,7 +95,7 @@ def _drop_unneeded(spec: Tree, before: Tree) -> None:
 def _families(spec: Tree) -> None:
     """One family; both for a headless service without selector, whose endpoints are not ours."""
     open_ended = spec.get("clusterIP") == HEADLESS and not spec.get("selector")
-    if not spec.get("ipFamilyPolicy"):
+    if spec.get("ipFamilyPolicy") is None:
         both = open_ended and len(spec.get("ipFamilies") or _BOTH) == 2
         spec["ipFamilyPolicy"] = "RequireDualStack" if both else "SingleStack"
     if not spec.get("ipFamilies"):
