@@ -59,7 +59,7 @@ bench: $(VENV)/.dev ## load over TLS, CPU per operation beside the limit of the 
 # The modules lie beside their stubs whatever they were built for: a build of the other kind has to go first, and after.
 # Not spelled $(MAKE), with which `make -n` would run the line.
 AGAIN := $(MAKE)
-debug: ## build with assertions and checks for undefined behaviour, run the tests on it (about four times `make unit`)
+debug: ## build with assertions and checks for undefined behaviour, run the tests on it
 	rm -f fastapi_core/_ext/*.so .venv-debug/bin/fastapi-core
 	FASTAPI_CORE_DEBUG=1 $(AGAIN) VENV=.venv-debug unit; result=$$?; \
 	rm -f fastapi_core/_ext/*.so .venv/bin/fastapi-core; exit $$result
