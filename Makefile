@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 SOURCES := setup.py pyproject.toml $(wildcard _ext/*.pyx) $(wildcard fastapi_core/_ext/*.pxd)
 DATA_DIR ?= data
 PORT ?= 6443
+SECONDS ?= 60
 
 .PHONY: help build serve test unit golden lint bench wheel debug clean
 
@@ -55,8 +56,19 @@ bench: $(VENV)/.dev ## load over TLS, CPU per operation beside the limit of the 
 	$(BIN)/python -m compileall -q fastapi_core
 	$(BIN)/python -m bench
 
-debug: ## build with assertions and counters of live objects, run the tests on it
-	FASTAPI_CORE_DEBUG=1 $(MAKE) VENV=.venv-debug unit
+# The modules lie beside their stubs whatever they were built for: a build of the other kind has to go first, and after.
+# Not spelled $(MAKE), with which `make -n` would run the line.
+AGAIN := $(MAKE)
+debug: ## build with assertions and checks for undefined behaviour, run the tests on it
+	rm -f fastapi_core/_ext/*.so .venv-debug/bin/fastapi-core
+	FASTAPI_CORE_DEBUG=1 $(AGAIN) VENV=.venv-debug unit; result=$$?; \
+	rm -f fastapi_core/_ext/*.so .venv/bin/fastapi-core; exit $$result
+
+soak: $(VENV)/.dev ## kill -9 rounds under load on one store, SECONDS long
+	$(BIN)/python -m bench.soak --seconds $(SECONDS)
+
+fuzz: $(VENV)/.dev ## every parser of outside bytes, SECONDS for all together
+	$(BIN)/python -m tests.fuzz.engine --seconds $(SECONDS)
 
 clean:
 	rm -rf build dist *.egg-info .venv .venv-debug fastapi_core/_ext/*.so _ext/*.c
