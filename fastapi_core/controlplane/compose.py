@@ -12,7 +12,7 @@ from fastapi_core import __version__
 from fastapi_core._ext.router import Router
 from fastapi_core.apis.allocation import ServiceAllocator
 from fastapi_core.apis.resources import builtin
-from fastapi_core.controlplane import bootstrap
+from fastapi_core.controlplane import bootstrap, outside
 from fastapi_core.controlplane.metrics import WatchMetrics, export_storage_metrics
 from fastapi_core.controlplane.resources import Resources
 from fastapi_core.discovery.documents import DiscoveryDocuments
@@ -42,8 +42,15 @@ async def compose(completed: Completed) -> GenericServer:
     await storage.open()
     try:
         cacher = Cacher(storage)
+        upstreams = outside.upstreams(options.kubelet)
         resources = Resources(
-            builtin(), storage, cacher, event_ttl=options.storage.event_ttl, allocator=_allocator(options.network)
+            builtin(),
+            storage,
+            cacher,
+            event_ttl=options.storage.event_ttl,
+            allocator=_allocator(options.network),
+            issuer=outside.token_issuer(completed),
+            upstreams=upstreams,
         )
         await cacher.open()
         compactor = Compactor(storage)
@@ -67,6 +74,7 @@ async def compose(completed: Completed) -> GenericServer:
     )
     server.add_hook("storage-compaction", compaction)
     server.on_shutdown(watches.shutdown, "watches")
+    server.on_shutdown(upstreams.shutdown, "proxied connections")
     server.on_stop(storage.close, "storage")
     server.on_stop(cacher.close, "cacher")
     server.on_stop(compactor.stop, "compactor")

@@ -10,13 +10,16 @@ from fastapi_core.admission.plugins.namespaces import NamespaceLifecycle
 from fastapi_core.admission.plugins.pods import DefaultTolerationSeconds, Priority, ServiceAccountName
 from fastapi_core.apis.allocation import ServiceAllocator
 from fastapi_core.apis.resources import deprecation
+from fastapi_core.authn.issuer import TokenIssuer
 from fastapi_core.authz.base import Authorizer
 from fastapi_core.registry.definition import ResourceDefinition
 from fastapi_core.registry.fields import extractor
 from fastapi_core.registry.store import ResourceStore
 from fastapi_core.request.routing import Route, resource_routes
+from fastapi_core.rest.backends import Backends
 from fastapi_core.rest.install import endpoints, virtual_endpoints, warned
 from fastapi_core.rest.scope import Scope
+from fastapi_core.rest.upstream import Upstreams
 from fastapi_core.rest.watch import WatchServer
 from fastapi_core.storage.cacher.cacher import Cacher
 from fastapi_core.storage.interface import Storage
@@ -36,6 +39,8 @@ class Resources:
         *,
         event_ttl: float,
         allocator: ServiceAllocator,
+        issuer: TokenIssuer,
+        upstreams: Upstreams,
     ) -> None:
         self._allocator = allocator
         self.definitions = tuple(self._adapted(d, event_ttl) for d in definitions)
@@ -48,6 +53,7 @@ class Resources:
             self.stores[definition.key_prefix] = ResourceStore(definition, storage, cache)
         services = self.stores["/registry/services/specs/"]
         self._allocator.services = lambda: services.cache.list().objects
+        self.backends = Backends(self.stores, issuer, upstreams)
         self.namespaces = self.stores["/registry/namespaces/"]
         self.priority_classes = self.stores["/registry/priorityclasses/"]
         self.admission = AdmissionChain(
@@ -70,9 +76,10 @@ class Resources:
         for definition in self.definitions:
             if definition.key_prefix:
                 scope = Scope(definition, self.stores[definition.key_prefix], self.admission)
-                made = endpoints(scope, watches)
+                self.backends.scopes.setdefault((definition.group, definition.plural), scope)
+                made = endpoints(scope, watches, self.backends)
             else:
-                made = virtual_endpoints(definition, authorizer)
+                made = virtual_endpoints(definition, authorizer, self.backends)
             warning = deprecation(definition)
             if warning:
                 made = {verb: warned(endpoint, warning) for verb, endpoint in made.items()}
