@@ -71,8 +71,8 @@ class SigningKey:
 
         if isinstance(self._key, rsa.RSAPrivateKey):
             return self._key.sign(data, padding.PKCS1v15(), hashes.SHA256())
-        digest = {"ES256": hashes.SHA256, "ES384": hashes.SHA384, "ES512": hashes.SHA512}[self.algorithm]
-        signature = self._key.sign(data, ec.ECDSA(digest()))
+        digest = {"ES256": hashes.SHA256(), "ES384": hashes.SHA384(), "ES512": hashes.SHA512()}[self.algorithm]
+        signature = self._key.sign(data, ec.ECDSA(digest))
         size = (self._key.key_size + 7) // 8
         return b"".join(number.to_bytes(size, "big") for number in decode_dss_signature(signature))
 

@@ -10,13 +10,14 @@ from fastapi_core.admission.plugins.namespaces import NamespaceLifecycle
 from fastapi_core.admission.plugins.pods import DefaultTolerationSeconds, Priority, ServiceAccountName
 from fastapi_core.apis.allocation import ServiceAllocator
 from fastapi_core.apis.resources import deprecation
+from fastapi_core.apis.service_store import ServiceStore
 from fastapi_core.authn.issuer import TokenIssuer
 from fastapi_core.authz.base import Authorizer
 from fastapi_core.registry.definition import ResourceDefinition
 from fastapi_core.registry.fields import extractor
 from fastapi_core.registry.store import ResourceStore
 from fastapi_core.request.routing import Route, resource_routes
-from fastapi_core.rest.backends import Backends
+from fastapi_core.rest.backends import SERVICES, Backends
 from fastapi_core.rest.install import endpoints, virtual_endpoints, warned
 from fastapi_core.rest.scope import Scope
 from fastapi_core.rest.upstream import Upstreams
@@ -51,9 +52,18 @@ class Resources:
             extract = extractor(definition, None)
             cache = cacher.resource(definition.key_prefix, extract, TRIGGERS.get(definition.key_prefix, ()))
             self.stores[definition.key_prefix] = ResourceStore(definition, storage, cache)
-        services = self.stores["/registry/services/specs/"]
-        self._allocator.services = lambda: services.cache.list().objects
+        plain = self.stores[SERVICES]
+        self.services = ServiceStore(
+            plain.definition,
+            storage,
+            plain.cache,
+            allocator,
+            self.stores["/registry/ipaddresses/"],
+            self.stores["/registry/servicecidrs/"],
+        )
+        self.stores[SERVICES] = self.services
         self.backends = Backends(self.stores, issuer, upstreams)
+        self.service_ranges = self.stores["/registry/servicecidrs/"]
         self.namespaces = self.stores["/registry/namespaces/"]
         self.priority_classes = self.stores["/registry/priorityclasses/"]
         self.admission = AdmissionChain(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from fastapi_core.apis.strategies import certificates, pod_parts
 from fastapi_core.registry.definition import Strategy
 from fastapi_core.request.context import Endpoint
-from fastapi_core.rest import binding, eviction, get, patch, tokens, update
+from fastapi_core.rest import binding, eviction, get, kubelet, patch, proxy, tokens, update
 from fastapi_core.rest.backends import Backends
 from fastapi_core.rest.scope import Scope
 
@@ -33,6 +33,12 @@ def endpoint(scope: Scope, name: str, verb: str, backends: Backends) -> Endpoint
     creator = _CREATORS.get(key)
     if creator is not None:
         return creator(scope, backends)
+    if name == "proxy":
+        return proxy.proxier(scope, backends)
+    if name == "log":
+        return kubelet.logger(scope, backends)
+    if name in kubelet.STREAMS:
+        return kubelet.connector(scope, name, backends)
     strategy = _PARTS.get(key)
     if strategy is not None:
         return _part(part_scope(scope, strategy), name, verb)
