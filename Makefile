@@ -7,7 +7,7 @@ SOURCES := setup.py pyproject.toml $(wildcard _ext/*.pyx) $(wildcard fastapi_cor
 DATA_DIR ?= data
 PORT ?= 6443
 
-.PHONY: help build serve test unit lint bench wheel debug soak fuzz clean
+.PHONY: help build serve test unit golden lint bench wheel debug clean
 
 help:
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -45,6 +45,9 @@ wheel: $(VENV)/.dev ## wheel and sdist, installed into an empty environment and 
 	rm -rf dist build
 	$(BIN)/python -m build -q --no-isolation --outdir dist .
 	$(BIN)/python tools/smoke.py dist
+
+golden: $(VENV)/.dev ## the recorded answers of the reference, known gaps included
+	$(BIN)/python -m pytest -q tests/golden --gaps
 
 bench: $(VENV)/.dev ## load over TLS, CPU per operation beside the limit of the same run
 	$(BIN)/python -m bench

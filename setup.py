@@ -17,6 +17,9 @@ MODULES = [
     "http1",  # HTTP/1.1 server protocol
     "jsonscan",  # duplicate keys and limits of JSON bodies
     "objects",  # cached objects, list assembly, watch frames
+    "protoread",  # protobuf messages to object trees
+    "protowire",  # plans of protobuf messages
+    "protowrite",  # object trees to protobuf messages
     "reqinfo",  # request path and query to RequestInfo
     "router",  # path trie
     "selector",  # label and field selector matching over cached objects

@@ -3,13 +3,12 @@
 A missing module is an import error that names the fix, never a silent slow start.
 """
 
-import os
 from importlib.util import find_spec
 
-MODULES = ("http1", "jsonscan", "objects", "reqinfo", "router", "selector", "typed")
+MODULES = ("http1", "jsonscan", "objects", "protoread", "protowire", "protowrite", "reqinfo", "router", "selector", "typed")
 
 _missing = [name for name in MODULES if find_spec(f"{__name__}.{name}") is None]
-if _missing and os.environ.get("FASTAPI_CORE_PARTIAL") != "1":
+if _missing:
     raise ImportError(
         f"fastapi_core: compiled modules are missing: {', '.join(_missing)}; "
         "run 'make build' (or 'python setup.py build_ext --inplace') in the source tree, or reinstall the wheel"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from fastapi_core.codec import fold, json
+from fastapi_core.codec import fold, json, protobuf
 from fastapi_core.errors import go_quote
 from fastapi_core.schema.errors import DecodeError
 from fastapi_core.schema.normalize import MAX_COMPLAINTS, normalize
 from fastapi_core.schema.types import Type
 
-__all__ = ["DecodeError", "Decoded", "conform", "decode", "parse", "unknown"]
+__all__ = ["DecodeError", "Decoded", "conform", "decode", "from_protobuf", "parse", "unknown"]
 
 
 class Decoded(NamedTuple):
@@ -38,6 +38,11 @@ def parse(body: bytes, form: str) -> json.Parsed:
 def decode(type_: Type | None, body: bytes, form: str = "json") -> Decoded:
     """Decode and normalise a body that is `json` or `yaml`; raises DecodeError as `parse` and `conform` do."""
     return conform(type_, parse(body, form), body)
+
+
+def from_protobuf(type_: Type, message: bytes) -> dict[str, Any]:
+    """The normalised tree of a protobuf message; raises DecodeError for bytes that are none."""
+    return normalize(type_, protobuf.decode(type_, message)).tree
 
 
 def conform(type_: Type | None, parsed: json.Parsed, body: bytes) -> Decoded:

@@ -1,7 +1,8 @@
 """Which form an answer takes: the Accept header against what an endpoint offers. And which form a body has.
 
 Clauses are tried by weight; a clause whose type is not offered, or whose parameters ask for a transformation the
-endpoint does not know, is passed over. Weight zero still counts, and a weight that is no number is zero.
+endpoint does not know, is passed over. Weight zero still counts, and a weight that is no number is zero. Custom
+resources have no protobuf form, only their metadata has; no Table has one.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Final, Literal, NamedTuple
 
 from fastapi_core.errors import APIError, not_acceptable
 
-Format = Literal["json", "yaml"]
+Format = Literal["json", "yaml", "protobuf"]
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
@@ -22,7 +23,13 @@ RESOURCE_TYPES: Final = (JSON, YAML, PROTOBUF)
 #: The same for a 415.
 BODY_TYPES: Final = (JSON, YAML, PROTOBUF)
 
-_FORMATS: Final[dict[tuple[str, str], Format]] = {("application", "json"): "json", ("application", "yaml"): "yaml"}
+_FORMATS: Final[dict[tuple[str, str], Format]] = {
+    ("application", "json"): "json",
+    ("application", "yaml"): "yaml",
+    ("application", "vnd.kubernetes.protobuf"): "protobuf",
+}
+_ALL: Final[tuple[Format, ...]] = ("json", "yaml", "protobuf")
+_MEDIA: Final[dict[Format, str]] = {"json": JSON, "yaml": YAML, "protobuf": PROTOBUF}
 _LONGEST_KEPT: Final = 512
 
 
@@ -40,8 +47,8 @@ class MediaType(NamedTuple):
 
     @property
     def content_type(self) -> str:
-        """The Content-Type of an answer in this form (watch frames have the same as single objects)."""
-        return JSON if self.format == "json" else YAML
+        """The Content-Type of an answer in this form."""
+        return _MEDIA[self.format]
 
 
 #: A set of transformations: (group, version, kind) triples.
@@ -60,20 +67,29 @@ DISCOVERY_TRANSFORMS: Final[Transforms] = frozenset({("apidiscovery.k8s.io", "v2
 _PLAIN: Final = MediaType()
 
 
-def negotiate(accept: str, transforms: Transforms = RESOURCE_TRANSFORMS) -> MediaType | None:
-    """The form an Accept header asks for, None when it accepts nothing on offer. Empty means JSON."""
+def negotiate(
+    accept: str, transforms: Transforms = RESOURCE_TRANSFORMS, *, custom: bool = False
+) -> MediaType | None:
+    """The form an Accept header asks for, None when it accepts nothing on offer. Empty means JSON.
+
+    `custom`: what is asked for is a custom resource.
+    """
     if not accept or accept == JSON or accept == "*/*":
         return _PLAIN
     if len(accept) > _LONGEST_KEPT:
-        return _choose(accept, transforms)
-    return _remembered(accept, transforms)
+        return _choose(accept, transforms, custom)
+    return _remembered(accept, transforms, custom)
 
 
 def acceptable(
-    accept: str, transforms: Transforms = RESOURCE_TRANSFORMS, listed: tuple[str, ...] = RESOURCE_TYPES
+    accept: str,
+    transforms: Transforms = RESOURCE_TRANSFORMS,
+    listed: tuple[str, ...] = RESOURCE_TYPES,
+    *,
+    custom: bool = False,
 ) -> MediaType:
     """`negotiate`, or the 406 that lists what there is."""
-    chosen = negotiate(accept, transforms)
+    chosen = negotiate(accept, transforms, custom=custom)
     if chosen is None:
         raise refusal(listed)
     return chosen
@@ -124,33 +140,37 @@ def _weight(text: str) -> float:
     return value if value == value else 0.0
 
 
-def _choose(accept: str, transforms: Transforms) -> MediaType | None:
+def _choose(accept: str, transforms: Transforms, custom: bool) -> MediaType | None:
     for clause in _clauses(accept):
         if clause.main == "*" and clause.sub == "*":
-            candidates: tuple[Format, ...] = ("json", "yaml")
+            candidates = _ALL
         else:
             known = _FORMATS.get((clause.main, clause.sub))
             candidates = (known,) if known else ()
         for candidate in candidates:
-            chosen = _accept(candidate, clause.params, transforms)
+            chosen = _accept(candidate, clause.params, transforms, custom)
             if chosen is not None:
                 return chosen
     return None
 
 
 @lru_cache(maxsize=1024)
-def _remembered(accept: str, transforms: Transforms) -> MediaType | None:
-    return _choose(accept, transforms)
+def _remembered(accept: str, transforms: Transforms, custom: bool) -> MediaType | None:
+    return _choose(accept, transforms, custom)
 
 
-def _accept(form: Format, params: tuple[tuple[str, str], ...], transforms: Transforms) -> MediaType | None:
+def _accept(
+    form: Format, params: tuple[tuple[str, str], ...], transforms: Transforms, custom: bool
+) -> MediaType | None:
     """The media type of one clause, None when a parameter asks for what is not there."""
     wanted = dict(params)
     target = (wanted.get("g", ""), wanted.get("v", ""), wanted.get("as", ""))
     if wanted.keys() & {"as", "g", "v"} and target not in transforms:
         return None
+    if form == "protobuf" and (target[2] == "Table" or (custom and not target[2])):
+        return None
     stream = wanted.get("stream", "")
-    if stream and (stream != "watch" or form != "json"):
+    if stream and (stream != "watch" or form == "yaml"):
         return None
     if wanted.get("sv"):  # a server version: no endpoint has any
         return None

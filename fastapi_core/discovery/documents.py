@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from fastapi_core.codec import protobuf
 from fastapi_core.discovery import priorities
 from fastapi_core.discovery.priorities import GroupPriority
 from fastapi_core.registry.definition import ResourceDefinition, Subresource
@@ -22,7 +23,7 @@ Tree = dict[str, Any]
 class Document:
     """One document; its bytes in each form are made once, on first use for the rarer forms."""
 
-    __slots__ = ("_pretty", "etag", "json", "tree")
+    __slots__ = ("_pretty", "_protobuf", "etag", "json", "tree")
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
@@ -31,6 +32,7 @@ class Document:
         self.etag = f'"{hashlib.sha512(self.json).hexdigest().upper()}"'
         """Quoted, as it stands in the header."""
         self._pretty: bytes | None = None
+        self._protobuf: bytes | None = None
 
     @property
     def pretty(self) -> bytes:
@@ -38,6 +40,13 @@ class Document:
         if self._pretty is None:
             self._pretty = orjson.dumps(self.tree, option=orjson.OPT_INDENT_2)
         return self._pretty
+
+    @property
+    def protobuf(self) -> bytes:
+        """The enveloped message. The oldest documents have no version there either."""
+        if self._protobuf is None:
+            self._protobuf = protobuf.answer(self.tree)
+        return self._protobuf
 
 
 class DiscoveryDocuments:

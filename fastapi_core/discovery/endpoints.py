@@ -90,6 +90,8 @@ class DiscoveryEndpoints:
         headers.append((b"Content-Type", content_type.encode()))
         if media.format == "yaml":
             return Response(200, headers, self._dump_yaml(document.tree), compress=True)
+        if media.format == "protobuf":
+            return Response(200, headers, document.protobuf, compress=True)
         body = document.pretty if media.pretty or wants_pretty(ctx.request) else document.json
         return Response(200, headers, body, compress=True)
 

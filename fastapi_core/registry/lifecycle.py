@@ -75,8 +75,6 @@ def before_update(definition: ResourceDefinition, tree: Tree, old: Tree, prepare
     for name in ("uid", "deletionGracePeriodSeconds"):
         if metadata.get(name) in (None, "") and name in previous:
             metadata[name] = previous[name]
-    if metadata.get("managedFields") is None and "managedFields" in previous:
-        metadata["managedFields"] = previous["managedFields"]
     strategy = definition.strategy
     prepare(tree, old)
     problems = validate_metadata(tree, old, definition=definition) + strategy.validate(tree, old)

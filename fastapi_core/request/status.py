@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 JSON = b"application/json"
 YAML = b"application/yaml"
+PROTOBUF = b"application/vnd.kubernetes.protobuf"
 
 _TEXT_HEADERS: tuple[Header, ...] = (
     (b"Content-Type", b"text/plain; charset=utf-8"),
@@ -65,6 +66,10 @@ def encode(tree: dict[str, Any], request: Request) -> tuple[bytes, bytes]:
             from fastapi_core.codec import yaml
 
             return YAML, yaml.dump(tree)
+        if media is not None and media.format == "protobuf":
+            from fastapi_core.codec import protobuf
+
+            return PROTOBUF, protobuf.answer(tree)
         pretty = pretty or (media is not None and media.pretty)
     return JSON, json.encode_pretty(tree) if pretty else json.encode(tree) + b"\n"
 

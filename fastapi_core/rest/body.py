@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fastapi_core import errors
-from fastapi_core.codec import decode
+from fastapi_core.codec import decode, protobuf
 from fastapi_core.codec import json as json_codec
 from fastapi_core.codec.negotiate import content_type
 from fastapi_core.registry.definition import Tree
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 ACCEPTED = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 
+UNMARSHALABLE = (
+    "object *unstructured.Unstructured does not implement the protobuf marshalling interface and cannot be encoded to a "
+    "protobuf message"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Expected:
@@ -27,6 +32,8 @@ class Expected:
     group: str
     version: str
     type: Type
+    custom: bool = False
+    """A custom resource: its type has no protobuf form."""
 
     @property
     def group_version(self) -> str:
@@ -34,7 +41,7 @@ class Expected:
 
 
 def body_form(ctx: RequestContext) -> str:
-    """`json` or `yaml`, by the request's media type; 415 for an unknown one."""
+    """`json`, `yaml` or `protobuf`, by the request's media type; 415 for an unknown one."""
     header = ctx.request.header(b"content-type")
     form = content_type(header.decode("latin-1") if header else "")
     if form is None:
@@ -49,6 +56,8 @@ def read_object(ctx: RequestContext, expected: Expected, validation: str) -> Tre
     Warning headers, Ignore drops them silently.
     """
     body, form = ctx.request.body, body_form(ctx)
+    if form == "protobuf":
+        return _read_protobuf(body, expected)
     try:
         parsed = decode.parse(body, form)
     except decode.DecodeError as error:
@@ -65,7 +74,34 @@ def read_object(ctx: RequestContext, expected: Expected, validation: str) -> Tre
             ctx.warn(complaint)
     conformed: Tree = tree
     conformed["kind"], conformed["apiVersion"] = expected.kind, expected.group_version
+    if clears_owners(parsed.tree):
+        conformed["metadata"] = {**(conformed.get("metadata") or {}), "managedFields": []}
     return conformed
+
+
+def _read_protobuf(body: bytes, expected: Expected) -> Tree:
+    """The same from protobuf, where fields have numbers and there is nothing to validate but the bytes."""
+    try:
+        envelope = protobuf.open_envelope(body)
+    except decode.DecodeError as error:
+        raise errors.bad_request(
+            f"the object provided is unrecognized (must be of type {expected.kind}): {error} ({json_codec.summary(body)})"
+        ) from error
+    if expected.custom:
+        raise cannot_handle(expected, UNMARSHALABLE)
+    check_kind({"apiVersion": envelope.api_version, "kind": envelope.kind}, expected, body)
+    try:
+        tree = decode.from_protobuf(expected.type, envelope.message)
+    except decode.DecodeError as error:
+        raise cannot_handle(expected, str(error)) from error
+    tree["kind"], tree["apiVersion"] = expected.kind, expected.group_version
+    return tree
+
+
+def clears_owners(tree: Any) -> bool:
+    """Whether an object carries an empty list of managedFields, which normalising drops and which means something."""
+    metadata = tree.get("metadata") if isinstance(tree, dict) else None
+    return isinstance(metadata, dict) and metadata.get("managedFields") == []
 
 
 def check_kind(tree: Any, expected: Expected, body: bytes) -> None:

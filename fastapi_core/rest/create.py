@@ -8,6 +8,7 @@ from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.admission.chain import Attributes
 from fastapi_core.http.exchange import Response
+from fastapi_core.patch.managers import manager_name
 from fastapi_core.registry import lifecycle
 from fastapi_core.registry.definition import Tree
 from fastapi_core.registry.metadata import dedup_owner_references
@@ -23,7 +24,7 @@ GENERATE_ATTEMPTS = 8
 
 def expected_of(scope: Scope) -> Expected:
     definition = scope.definition
-    return Expected(definition.kind, definition.group, definition.version, definition.type)
+    return Expected(definition.kind, definition.group, definition.version, definition.type, definition.custom)
 
 
 def creator(scope: Scope) -> Endpoint:
@@ -31,7 +32,7 @@ def creator(scope: Scope) -> Endpoint:
     expected = expected_of(scope)
 
     def create(ctx: RequestContext) -> Awaitable[Response]:
-        media = render.media_type(ctx)
+        media = render.media_type(ctx, scope)
         render.check_form(media, collection=False)
         options = write_options(ctx.request.query, "CreateOptions")
         tree = read_object(ctx, expected, options.field_validation)
@@ -44,14 +45,26 @@ async def _commit(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteO
     return render.one(ctx, scope, await create_object(ctx, scope, tree, options), status=201)
 
 
-async def create_object(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions) -> CachedObject:
-    """Gate and commit a decoded new object; with a dry run everything but the commit."""
+def manager_of(ctx: RequestContext, options: WriteOptions) -> str:
+    """Who owns what the request writes."""
+    agent = b"" if options.field_manager else ctx.request.header(b"user-agent") or b""
+    return manager_name(options.field_manager, agent.decode("utf-8", "replace"))
+
+
+async def create_object(
+    ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions, *, applied: bool = False
+) -> CachedObject:
+    """Gate and commit a decoded new object; with a dry run everything but the commit.
+
+    `applied`: it comes from an apply, which has set the owners of its fields."""
     definition = scope.definition
     metadata = tree["metadata"] = dict(tree.get("metadata") or {})
     settle_namespace(scope, ctx.info.namespace, metadata)
     apply_defaults(definition, tree)
     for warning in dedup_owner_references(tree):
         ctx.warn(warning)
+    if not applied:
+        scope.tracker().update(None, tree, manager_of(ctx, options), lifecycle.timestamp())
     attributes = Attributes(
         "CREATE",
         definition,

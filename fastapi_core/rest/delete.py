@@ -8,7 +8,7 @@ from typing import Any
 from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.admission.chain import Attributes
-from fastapi_core.codec import decode
+from fastapi_core.codec import decode, protobuf
 from fastapi_core.http.exchange import Response
 from fastapi_core.registry import lifecycle
 from fastapi_core.registry.store import Page, retrying
@@ -18,6 +18,7 @@ from fastapi_core.rest.body import body_form
 from fastapi_core.rest.list import read_page
 from fastapi_core.rest.options import DeleteOptions, checked_delete, delete_options_from_query, list_options
 from fastapi_core.rest.scope import Scope
+from fastapi_core.schema.tables import type_of
 from fastapi_core.storage.interface import StorageError
 
 JOB_WARNING = (
@@ -31,7 +32,7 @@ def read_options(ctx: RequestContext) -> DeleteOptions:
     if not ctx.request.body:
         return delete_options_from_query(ctx.request.query)
     try:
-        tree = decode.parse(ctx.request.body, body_form(ctx)).tree
+        tree = _options_tree(ctx.request.body, body_form(ctx))
     except decode.DecodeError as error:
         raise errors.bad_request(str(error)) from error
     if tree is None:
@@ -54,6 +55,16 @@ def read_options(ctx: RequestContext) -> DeleteOptions:
     )
 
 
+def _options_tree(body: bytes, form: str) -> Any:
+    if form != "protobuf":
+        return decode.parse(body, form).tree
+    envelope = protobuf.open_envelope(body)
+    kind = envelope.kind or "DeleteOptions"
+    if kind != "DeleteOptions":
+        return {"kind": kind}
+    return decode.from_protobuf(type_of("meta/v1.DeleteOptions"), envelope.message)
+
+
 def _member(tree: dict[str, Any], name: str, kind: type) -> Any:
     value = tree.get(name)
     if value is None:
@@ -69,7 +80,7 @@ def deleter(scope: Scope) -> Endpoint:
     """DELETE .../NAME."""
 
     def delete(ctx: RequestContext) -> Awaitable[Response]:
-        render.check_form(render.media_type(ctx), collection=False)
+        render.check_form(render.media_type(ctx, scope), collection=False)
         options = read_options(ctx)
         return _delete(ctx, scope, options)
 
@@ -93,7 +104,7 @@ def _success(ctx: RequestContext, scope: Scope, obj: CachedObject) -> Response:
     details = {k: v for k, v in details.items() if v}
     details["uid"] = obj.tree()["metadata"].get("uid", "")
     return render.tree(
-        ctx, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+        ctx, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}, scope=scope
     )
 
 
@@ -133,7 +144,7 @@ def collection_deleter(scope: Scope) -> Endpoint:
     """DELETE of a collection: each object that matches, one after the other; answers the list."""
 
     def delete(ctx: RequestContext) -> Awaitable[Response]:
-        media = render.media_type(ctx)
+        media = render.media_type(ctx, scope)
         render.check_form(media, collection=True)
         listing = list_options(ctx.request.query)
         matcher = scope.matcher(listing)
@@ -156,4 +167,4 @@ async def _collection(
                 raise
         except StorageError as error:
             raise scope.store.write_error(error, obj.name) from error
-    return render.page(ctx, scope, render.media_type(ctx), page, selected=matcher is not None)
+    return render.page(ctx, scope, render.media_type(ctx, scope), page, selected=matcher is not None)

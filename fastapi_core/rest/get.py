@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
-from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.http.exchange import Response
 from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest import render
-from fastapi_core.rest.options import MAX_REVISION
+from fastapi_core.rest.options import revision_of
 from fastapi_core.rest.scope import Scope
 
 
@@ -25,7 +24,7 @@ def getter(scope: Scope) -> Endpoint:
         elif version == "0":
             pending = None
         else:
-            pending = store.wait(_revision(version))
+            pending = store.wait(revision_of(version))
         if pending is not None:
             return _later(ctx, pending)
         return render.one(ctx, scope, _find(ctx))
@@ -42,15 +41,3 @@ def getter(scope: Scope) -> Endpoint:
         return render.one(ctx, scope, _find(ctx))
 
     return get
-
-
-def _revision(text: str) -> int:
-    """The reference answers a bad resourceVersion of a get with a 500 that has no reason."""
-    if not (text.isascii() and text.isdigit()) or int(text) > MAX_REVISION:
-        quoted = errors.go_quote(text)
-        raise errors.APIError(
-            "",
-            f"resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax",
-            code=500,
-        )
-    return int(text)

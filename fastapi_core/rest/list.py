@@ -23,7 +23,7 @@ def lister(scope: Scope, watches: WatchServer) -> Endpoint:
         options = list_options(ctx.request.query)
         if options.watch:
             return watches.start(ctx, scope, options)
-        media = render.media_type(ctx)
+        media = render.media_type(ctx, scope)
         render.check_form(media, collection=True)
         matcher = scope.matcher(options)
         found = read_page(scope, ctx.info.namespace, options, matcher)
@@ -44,7 +44,7 @@ def read_page(scope: Scope, namespace: str, options: ListOptions, matcher: Match
     """The objects a list asks for; an awaitable when the cache has to catch up or history must be read."""
     store = scope.store
     version = options.resource_version
-    revision = revision_of(version)
+    revision = revision_of(version, listing=True)
     if options.token:
         if version not in ("", "0"):
             raise errors.bad_request("specifying resource version is not allowed when using continue")

@@ -174,26 +174,35 @@ def _watch_problems(options: ListOptions) -> list[FieldError]:
     return problems
 
 
-def revision_of(text: str) -> int:
-    """A resourceVersion as a number ("" is 0); 400 when it is not an unsigned 64-bit integer."""
+def revision_of(text: str, *, listing: bool = False) -> int:
+    """A resourceVersion as a number ("" is 0).
+
+    Anything but an unsigned 64-bit integer is a 400 on a list; a get or watch is answered a 500 without a reason.
+    """
     if not text:
         return 0
     if not (text.isascii() and text.isdigit()) or int(text) > MAX_REVISION:
-        raise errors.APIError(
-            "BadRequest",
-            f"resourceVersion: Invalid value: {errors.go_quote(text)}: strconv.ParseUint: parsing {errors.go_quote(text)}: invalid syntax",
-        )
+        quoted = errors.go_quote(text)
+        message = f"resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax"
+        raise errors.bad_request(message) if listing else errors.APIError("", message, code=500)
     return int(text)
 
 
 @lru_cache(maxsize=256)
-def write_options(query: str, kind: str) -> WriteOptions:
-    """dryRun, fieldManager, fieldValidation (and force) of a create, update or patch; `kind` names the options in errors."""
-    if not query:
+def write_options(query: str, kind: str, *, apply: bool = False) -> WriteOptions:
+    """dryRun, fieldManager, fieldValidation (and force) of a create, update or patch; `kind` names the options in errors.
+
+    `apply`: of an apply patch, which must name its manager and may be forced."""
+    if not query and not apply:
         return WriteOptions()
     values = parse_query(query)
-    problems = dry_run_problems(values.get("dryRun", ()))
     manager = first(values, "fieldManager")
+    force = flag(values, "force")
+    problems = []
+    if apply and not manager:
+        problems.append(FieldError("Required value", "fieldManager", "is required for apply patch"))
+    elif kind == "PatchOptions" and not apply and force is not None:
+        problems.append(FieldError("Forbidden", "force", "may not be specified for non-apply patch"))
     if len(manager.encode()) > 128:
         problems.append(FieldError("Too long", "fieldManager", "may not be more than 128 bytes"))
     for position, char in enumerate(manager):
@@ -207,9 +216,7 @@ def write_options(query: str, kind: str) -> WriteOptions:
                 )
             )
             break
-    force = flag(values, "force")
-    if kind == "PatchOptions" and force is not None:
-        problems.append(FieldError("Forbidden", "force", "may not be specified for non-apply patch"))
+    problems += dry_run_problems(values.get("dryRun", ()))
     validation = first(values, "fieldValidation")
     if validation not in ("", "Ignore", "Strict", "Warn"):
         problems.append(

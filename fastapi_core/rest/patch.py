@@ -13,11 +13,12 @@ from fastapi_core.http.exchange import Response
 from fastapi_core.patch import jsonpatch, merge, strategic
 from fastapi_core.registry.definition import Tree
 from fastapi_core.request.context import Endpoint, RequestContext
-from fastapi_core.rest import render
+from fastapi_core.rest import apply, render
+from fastapi_core.rest.body import clears_owners
 from fastapi_core.rest.defaulting import apply_defaults
 from fastapi_core.rest.options import WriteOptions, write_options
 from fastapi_core.rest.scope import Scope
-from fastapi_core.rest.update import write
+from fastapi_core.rest.update import check_identity, write
 from fastapi_core.schema import normalize
 from fastapi_core.schema.errors import TypeMismatch
 from fastapi_core.schema.types import Type
@@ -25,6 +26,7 @@ from fastapi_core.schema.types import Type
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
 
 Engine = Callable[[Tree], Tree]
 
@@ -34,8 +36,10 @@ def patcher(scope: Scope, subresource: str = "") -> Endpoint:
     definition = scope.definition
 
     def patch(ctx: RequestContext) -> Awaitable[Response]:
-        media = render.media_type(ctx)
+        media = render.media_type(ctx, scope)
         render.check_form(media, collection=False)
+        if patch_form(ctx) == APPLY_PATCH:
+            return apply.apply(ctx, scope, subresource)
         engine, problems = patch_engine(ctx, definition.type, custom=definition.custom)
         options = write_options(ctx.request.query, "PatchOptions")
         return _patch(ctx, scope, engine, options, problems, subresource)
@@ -43,14 +47,19 @@ def patcher(scope: Scope, subresource: str = "") -> Endpoint:
     return patch
 
 
+def patch_form(ctx: RequestContext) -> str:
+    """Media type of a patch body."""
+    header = ctx.request.header(b"content-type") or b""
+    return header.decode("latin-1").partition(";")[0].strip().lower()
+
+
 def patch_engine(ctx: RequestContext, type: Type, *, custom: bool) -> tuple[Engine, list[str]]:
     """The body as a function of the current tree, and what is odd about its document (duplicate fields).
 
     415 for another media type than the resource takes, 400 for a body that is no JSON.
     """
-    accepted = (JSON_PATCH, MERGE_PATCH) if custom else (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH)
-    header = ctx.request.header(b"content-type") or b""
-    form = header.decode("latin-1").partition(";")[0].strip().lower()
+    accepted = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH) if custom else (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
+    form = patch_form(ctx)
     if form not in accepted:
         raise errors.unsupported_media_type(accepted)
     try:
@@ -77,7 +86,7 @@ async def _patch(
             patched = _conform(scope, patched, reported)
         if reported and options.field_validation == "Strict":
             raise _undecodable("strict decoding error: " + ", ".join(reported))
-        _check_identity(scope, patched, current)
+        check_identity(scope, patched, ctx.info.name, ctx.info.namespace)
         apply_defaults(definition, patched)
         return patched
 
@@ -106,28 +115,10 @@ def _conform(scope: Scope, patched: Tree, reported: list[str]) -> Tree:
     tree: Tree = result.tree
     tree["kind"], tree["apiVersion"] = definition.kind, definition.group_version
     tree["metadata"] = dict(tree.get("metadata") or {})
+    if clears_owners(patched):
+        tree["metadata"]["managedFields"] = []
     return tree
 
 
 def _undecodable(text: str) -> errors.APIError:
     return errors.invalid("", "", "", [FieldError("Invalid value", "patch", text, "")])
-
-
-def _check_identity(scope: Scope, patched: Tree, current: Tree) -> None:
-    """A patch cannot move an object to another name or namespace."""
-    metadata, previous = patched.setdefault("metadata", {}), current["metadata"]
-    name = metadata.get("name") or ""
-    if name != previous["name"]:
-        if not name:
-            raise errors.bad_request(
-                f"the name of the object ({previous['name']} based on URL) was undeterminable: name must be provided"
-            )
-        raise errors.bad_request(
-            f"the name of the object ({name}) does not match the name on the URL ({previous['name']})"
-        )
-    if scope.definition.namespaced and (metadata.get("namespace") or "") != previous.get("namespace", ""):
-        if metadata.get("namespace"):
-            raise errors.bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request"
-            )
-        metadata["namespace"] = previous["namespace"]

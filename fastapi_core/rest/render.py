@@ -1,4 +1,4 @@
-"""Objects and lists as the client wants them: JSON, pretty JSON, YAML, Table, PartialObjectMetadata(List).
+"""Objects and lists as the client wants them: JSON, pretty JSON, YAML, protobuf, Table, PartialObjectMetadata(List).
 
 The fast way is bytes only: the object's own, or a concatenation of many. Everything else decodes and encodes again.
 """
@@ -13,11 +13,13 @@ import orjson
 from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject, list_document
 from fastapi_core.codec import json as json_codec
+from fastapi_core.codec import protobuf
 from fastapi_core.codec.negotiate import MediaType, acceptable
 from fastapi_core.http.exchange import Header, Response
 from fastapi_core.registry.printers import partial_metadata
 from fastapi_core.registry.store import Page
 from fastapi_core.request.status import wants_pretty
+from fastapi_core.rest import wire
 from fastapi_core.rest.body import ACCEPTED
 
 if TYPE_CHECKING:
@@ -26,20 +28,28 @@ if TYPE_CHECKING:
 
 JSON_TYPE: Header = (b"content-type", b"application/json")
 YAML_TYPE: Header = (b"content-type", b"application/yaml")
+PROTOBUF_TYPE: Header = (b"content-type", b"application/vnd.kubernetes.protobuf")
 META_VERSIONS = ("v1", "v1beta1")
 PLAIN = MediaType()
 
 
-def media_type(ctx: RequestContext) -> MediaType:
+def media_type(ctx: RequestContext, scope: Scope | None = None) -> MediaType:
     """The representation asked for; 406 when none of the accepted ones is to be had."""
     accept = ctx.request.header(b"accept")
     if accept is None:
         return PLAIN
-    return acceptable(accept.decode("latin-1"))
+    return acceptable(accept.decode("latin-1"), custom=scope is not None and scope.definition.custom)
+
+
+def binary(body: bytes, *, status: int = 200) -> Response:
+    """A protobuf document."""
+    return Response(status, [PROTOBUF_TYPE], body, compress=True)
 
 
 def document(ctx: RequestContext, media: MediaType, body: bytes, *, status: int = 200) -> Response:
     """A JSON document in the format asked for."""
+    if media.format == "protobuf":
+        return binary(protobuf.answer(orjson.loads(body)), status=status)
     if media.format == "yaml":
         from fastapi_core.codec import yaml as yaml_codec
 
@@ -61,11 +71,15 @@ def check_form(media: MediaType, *, collection: bool) -> None:
 
 def one(ctx: RequestContext, scope: Scope, obj: CachedObject, *, status: int = 200) -> Response:
     """A single object."""
-    media = media_type(ctx)
+    media = media_type(ctx, scope)
     check_form(media, collection=False)
+    if media.format == "protobuf":
+        return binary(wire.partial(obj, media.as_version) if media.as_kind else wire.one(scope, obj), status=status)
     if not media.as_kind:
         view = scope.view(obj)
-        return document(ctx, media, view.head + view.body + b"\n", status=status)
+        # What was never committed (a dry run) has no resource version to show.
+        body = view.head + view.body if obj.revision else view.stored()
+        return document(ctx, media, body + b"\n", status=status)
     return document(ctx, media, transformed(ctx, scope, media, obj), status=status)
 
 
@@ -108,6 +122,8 @@ def table(
 def page(ctx: RequestContext, scope: Scope, media: MediaType, listing: Page, *, selected: bool) -> Response:
     """A list of objects with its metadata. `selected`: a selector was given, so the remaining count is left out."""
     objects = listing.objects
+    if media.format == "protobuf":
+        return binary(_binary_page(scope, media, listing, selected=selected))
     version = str(listing.revision).encode()
     more = b""
     if listing.token:
@@ -135,6 +151,20 @@ def page(ctx: RequestContext, scope: Scope, media: MediaType, listing: Page, *, 
     return document(ctx, media, body)
 
 
-def tree(ctx: RequestContext, content: Any, *, status: int = 200) -> Response:
+def _binary_page(scope: Scope, media: MediaType, listing: Page, *, selected: bool) -> bytes:
+    metadata: dict[str, Any] = {"resourceVersion": str(listing.revision)}
+    if listing.token:
+        metadata["continue"] = listing.token
+        if not selected and listing.remaining > 0:
+            metadata["remainingItemCount"] = listing.remaining
+    if media.as_kind:
+        return wire.partial_page(metadata, listing.objects, media.as_version)
+    return wire.page(scope, metadata, listing.objects)
+
+
+def tree(ctx: RequestContext, content: Any, *, scope: Scope | None = None, status: int = 200) -> Response:
     """A document that is no stored object (Status, reviews, scale)."""
-    return document(ctx, media_type(ctx), json_codec.encode(content) + b"\n", status=status)
+    media = media_type(ctx, scope)
+    if media.format == "protobuf":
+        return binary(protobuf.answer(content), status=status)
+    return document(ctx, media, json_codec.encode(content) + b"\n", status=status)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
+from functools import cache
 from typing import Any
 
 from fastapi_core import errors
@@ -10,14 +11,22 @@ from fastapi_core._ext.objects import CachedObject
 from fastapi_core.errors import FieldError
 from fastapi_core.http.exchange import Response
 from fastapi_core.meta.selectors import format_selector
+from fastapi_core.patch import managers
+from fastapi_core.patch import scale as ownership
+from fastapi_core.patch.apply import Applier, named, plain_failure
+from fastapi_core.patch.scale import Paths
+from fastapi_core.patch.tracking import Tracker
+from fastapi_core.registry import lifecycle
 from fastapi_core.registry.definition import Tree
 from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest import render
+from fastapi_core.rest.apply import check_duplicates, check_kind, read_configuration
 from fastapi_core.rest.body import Expected, read_object
+from fastapi_core.rest.create import manager_of
 from fastapi_core.rest.options import WriteOptions, write_options
-from fastapi_core.rest.patch import patch_engine
+from fastapi_core.rest.patch import APPLY_PATCH, patch_engine, patch_form
 from fastapi_core.rest.scope import Scope
-from fastapi_core.rest.update import write
+from fastapi_core.rest.update import Change, write
 from fastapi_core.schema import normalize
 from fastapi_core.schema.errors import TypeMismatch
 from fastapi_core.schema.tables import type_of
@@ -91,7 +100,7 @@ def updater(scope: Scope) -> Endpoint:
             raise errors.bad_request(
                 f"the name of the object ({name}) does not match the name on the URL ({ctx.info.name})"
             )
-        return _write(ctx, scope, options, lambda parent: scale)
+        return _write(ctx, scope, options, _tracked(ctx, options, lambda old: dict(scale)))
 
     return update
 
@@ -100,23 +109,85 @@ def patcher(scope: Scope) -> Endpoint:
     """PATCH .../NAME/scale."""
 
     def patch(ctx: RequestContext) -> Awaitable[Response]:
+        if patch_form(ctx) == APPLY_PATCH:
+            options = write_options(ctx.request.query, "PatchOptions", apply=True)
+            return _write(ctx, scope, options, _applied(ctx, options))
         options = write_options(ctx.request.query, "PatchOptions")
         engine, _ = patch_engine(ctx, expected().type, custom=False)
 
-        def change(parent: Tree) -> Tree:
+        def change(old: Tree) -> Tree:
             try:
-                patched = normalize.normalize(expected().type, engine(to_scale(parent))).tree
+                patched = normalize.normalize(expected().type, engine(old)).tree
             except TypeMismatch as error:
                 raise errors.invalid("", "", "", [FieldError("Invalid value", "patch", str(error), "")]) from error
             return dict(patched)
 
-        return _write(ctx, scope, options, change)
+        return _write(ctx, scope, options, _tracked(ctx, options, change))
 
     return patch
 
 
-async def _write(
-    ctx: RequestContext, scope: Scope, options: WriteOptions, scale_of: Callable[[Tree], Tree]
-) -> Response:
-    obj: CachedObject = await write(ctx, scope, lambda parent: from_scale(parent, scale_of(parent)), options, "scale")
+@cache
+def _tracker() -> Tracker:
+    return Tracker(expected().type, GROUP_VERSION, subresource="scale")
+
+
+def _tracked(ctx: RequestContext, options: WriteOptions, change: Change) -> Change:
+    """`change` of a Scale, with the owner of what it changes."""
+
+    def tracked(old: Tree) -> Tree:
+        new = change(old)
+        new["metadata"] = dict(new.get("metadata") or {})
+        _tracker().update(old, new, manager_of(ctx, options), lifecycle.timestamp())
+        return new
+
+    return tracked
+
+
+def _applied(ctx: RequestContext, options: WriteOptions) -> Change:
+    """The apply of a Scale. It can take hold of replicas; the reference fails to carry out one that changes them."""
+    config = read_configuration(ctx)
+    check_kind(config.tree, expected())
+
+    def change(old: Tree) -> Tree:
+        result = Applier(_tracker()).apply(
+            old, config.tree, options.field_manager, lifecycle.timestamp(), force=bool(options.force)
+        )
+        check_duplicates(ctx, config, options)
+        if result.tree is not None:
+            raise plain_failure(f"failed to convert new object ({named(config.tree)}) to proper version")
+        return {**old, "metadata": {**old["metadata"], "managedFields": managers.write(result.managed)}}
+
+    return change
+
+
+def replicas_paths(scope: Scope) -> Paths:
+    """Where each version of a workload keeps its replicas."""
+    definition = scope.definition
+    versions = {definition.version, definition.storage_version}
+    prefix = f"{definition.group}/" if definition.group else ""
+    return {prefix + version: ("f:spec", "f:replicas") for version in versions}
+
+
+async def _write(ctx: RequestContext, scope: Scope, options: WriteOptions, scale_of: Change) -> Response:
+    """Write a workload with the Scale that `scale_of` makes of the current one."""
+    paths = replicas_paths(scope)
+
+    def change(parent: Tree) -> Tree:
+        entries = parent["metadata"].get("managedFields")
+        old = to_scale(parent)
+        shown = ownership.to_scale(entries, paths)
+        if shown:
+            old["metadata"]["managedFields"] = shown
+        new = scale_of(old)
+        tree = from_scale(parent, new)
+        tree["metadata"].pop("managedFields", None)
+        kept = ownership.to_workload(
+            entries, (new.get("metadata") or {}).get("managedFields"), paths, scope.definition.group_version
+        )
+        if kept:
+            tree["metadata"]["managedFields"] = kept
+        return tree
+
+    obj: CachedObject = await write(ctx, scope, change, options, "scale", applied=True)
     return render.tree(ctx, to_scale(scope.view(obj).tree()))

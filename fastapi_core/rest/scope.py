@@ -7,9 +7,11 @@ from fastapi_core._ext.objects import CachedObject
 from fastapi_core._ext.selector import Matcher
 from fastapi_core.admission.chain import AdmissionChain
 from fastapi_core.meta.selectors import SelectorError, parse_fields, parse_labels
+from fastapi_core.patch.tracking import Tracker
 from fastapi_core.registry.conversion import converter
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 from fastapi_core.registry.fields import extractor
+from fastapi_core.registry.ownership import tracker
 from fastapi_core.registry.printers import Printer, printer
 from fastapi_core.registry.store import ResourceStore, encode_stored
 from fastapi_core.rest.options import ListOptions
@@ -38,12 +40,20 @@ class Scope:
         own = store.cache.extract if self._from_storage is None else None
         self._extract = own or extractor(definition, self._from_storage)
         self._printer: Printer | None = None
+        self._trackers: dict[str, Tracker] = {}
 
     @property
     def printer(self) -> Printer:
         if self._printer is None:
             self._printer = printer(self.definition)
         return self._printer
+
+    def tracker(self, subresource: str = "") -> Tracker:
+        """What keeps metadata.managedFields of writes through this resource or a subresource."""
+        known = self._trackers.get(subresource)
+        if known is None:
+            known = self._trackers[subresource] = tracker(self.definition, subresource)
+        return known
 
     # Versions
 

@@ -9,6 +9,7 @@ from fastapi_core._ext.objects import CachedObject
 from fastapi_core.admission.chain import Attributes
 from fastapi_core.errors import FieldError
 from fastapi_core.http.exchange import Response
+from fastapi_core.patch.managers import same_but_time
 from fastapi_core.registry import lifecycle
 from fastapi_core.registry.definition import Tree
 from fastapi_core.registry.metadata import dedup_owner_references, version_required
@@ -16,7 +17,7 @@ from fastapi_core.registry.store import CONFLICT_TEXT, retrying
 from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest import render
 from fastapi_core.rest.body import read_object
-from fastapi_core.rest.create import create_object, expected_of, settle_namespace
+from fastapi_core.rest.create import create_object, expected_of, manager_of, settle_namespace
 from fastapi_core.rest.defaulting import apply_defaults
 from fastapi_core.rest.options import WriteOptions, write_options
 from fastapi_core.rest.scope import Scope
@@ -30,7 +31,7 @@ def updater(scope: Scope, subresource: str = "") -> Endpoint:
     expected = expected_of(scope)
 
     def update(ctx: RequestContext) -> Awaitable[Response]:
-        media = render.media_type(ctx)
+        media = render.media_type(ctx, scope)
         render.check_form(media, collection=False)
         options = write_options(ctx.request.query, "UpdateOptions")
         tree = read_object(ctx, expected, options.field_validation)
@@ -53,6 +54,22 @@ def check_name(ctx: RequestContext, metadata: Tree) -> None:
         )
     if name != url:
         raise errors.bad_request(f"the name of the object ({name}) does not match the name on the URL ({url})")
+
+
+def check_identity(scope: Scope, tree: Tree, name: str, namespace: str) -> None:
+    """A patch cannot move an object to another name or namespace."""
+    metadata = tree.setdefault("metadata", {})
+    given = metadata.get("name") or ""
+    if not given:
+        raise errors.bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
+    if given != name:
+        raise errors.bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+    if scope.definition.namespaced and (metadata.get("namespace") or "") != namespace:
+        if metadata.get("namespace"):
+            raise errors.bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request"
+            )
+        metadata["namespace"] = namespace
 
 
 async def _put(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions, subresource: str) -> Response:
@@ -88,11 +105,12 @@ async def write(
     *,
     replace: bool = False,
     prepare: lifecycle.Prepare | None = None,
+    applied: bool = False,
 ) -> CachedObject:
     """Compare-and-swap `change` onto the newest object until it is not overtaken; the object as committed.
 
     `replace`: the client sent a whole object, whose uid is a precondition. `prepare` is the subresource's own
-    preparation where it is neither the main resource nor status.
+    preparation where it is neither the main resource nor status. `applied`: `change` also sets the owners of fields.
     """
     info = ctx.info
     strategy = scope.definition.strategy
@@ -102,6 +120,10 @@ async def write(
     async def attempt(current: CachedObject) -> CachedObject:
         old = scope.view(current).tree()
         tree = change(old)
+        for warning in dedup_owner_references(tree):
+            ctx.warn(warning)
+        if not applied:
+            scope.tracker(subresource).update(old, tree, manager_of(ctx, options), lifecycle.timestamp())
         _check_version(scope, tree, old, replace=replace)
         removed = await _gate(ctx, scope, tree, old, options, subresource, prepare)
         stored = scope.to_storage(tree)
@@ -128,16 +150,25 @@ async def _gate(
     prepare: lifecycle.Prepare,
 ) -> bool:
     """Admission and the strategy; returns whether the old object was already being deleted."""
-    for warning in dedup_owner_references(tree):
-        ctx.warn(warning)
     attributes = Attributes(
         "UPDATE", scope.definition, subresource, ctx.info.namespace, ctx.info.name, tree, old, options.dry_run, ctx
     )
     await scope.admission.mutate(attributes)
+    _keep_times(tree, old)
     for warning in lifecycle.before_update(scope.definition, tree, old, prepare):
         ctx.warn(warning)
     await scope.admission.validate(attributes)
     return bool(old["metadata"].get("deletionTimestamp"))
+
+
+def _keep_times(tree: Tree, old: Tree) -> None:
+    """Entries that changed nothing but their time, on an object that did not change either, keep the old one."""
+    metadata, previous = tree["metadata"], old["metadata"]
+    entries, known = metadata.get("managedFields"), previous.get("managedFields")
+    if entries == known or not same_but_time(entries, known):
+        return
+    if {**tree, "metadata": {**metadata, "managedFields": known}} == old:
+        metadata["managedFields"] = known
 
 
 def _check_version(scope: Scope, tree: Tree, old: Tree, *, replace: bool) -> None:

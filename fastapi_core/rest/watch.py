@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject, watch_frame
 from fastapi_core.codec import json as json_codec
+from fastapi_core.codec import protobuf
 from fastapi_core.codec.negotiate import MediaType
 from fastapi_core.http.exchange import Answer, Header, Stream, StreamWriter
 from fastapi_core.request.context import RequestContext
-from fastapi_core.rest import render
-from fastapi_core.rest.options import ListOptions
+from fastapi_core.rest import render, wire
+from fastapi_core.rest.options import ListOptions, revision_of
 from fastapi_core.schema import normalize
 from fastapi_core.storage.interface import Code, StorageError
 
@@ -46,7 +47,7 @@ class WatchServer:
 
     def start(self, ctx: RequestContext, scope: Scope, options: ListOptions) -> Answer | Awaitable[Answer]:
         """The stream of a watch request; errors before it starts are ordinary Status answers."""
-        media = render.media_type(ctx)
+        media = render.media_type(ctx, scope)
         if media.format == "yaml":
             raise errors.not_acceptable((*WATCH_ACCEPTED,))
         if media.as_kind and (
@@ -56,7 +57,7 @@ class WatchServer:
         ):
             raise errors.not_acceptable((*WATCH_ACCEPTED,))
         matcher = scope.matcher(options)
-        revision = _watch_revision(options.resource_version)
+        revision = revision_of(options.resource_version)
         watch = Watch(self, ctx, scope, options, media, matcher)
         initial = options.send_initial
         if initial is None:
@@ -98,21 +99,13 @@ WATCH_ACCEPTED = (
     "application/vnd.kubernetes.protobuf",
     "application/vnd.kubernetes.protobuf;stream=watch",
 )
-STREAM_HEADERS: list[Header] = [(b"content-type", b"application/json")]
+JSON_STREAM: Header = (b"content-type", b"application/json")
+PROTOBUF_STREAM: Header = (b"content-type", b"application/vnd.kubernetes.protobuf;stream=watch")
 
 
-def _watch_revision(text: str) -> int:
-    """The reference answers a bad resourceVersion of a watch with a 500 that has no reason."""
-    if not text:
-        return 0
-    if not (text.isascii() and text.isdigit()):
-        quoted = errors.go_quote(text)
-        raise errors.APIError(
-            "",
-            f"resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax",
-            code=500,
-        )
-    return int(text)
+def _chunked(frame: bytes) -> bytes:
+    """A frame with the chunk framing of HTTP around it."""
+    return b"%x\r\n%b\r\n" % (len(frame), frame)
 
 
 class Watch:
@@ -141,7 +134,8 @@ class Watch:
         self._sent = 0
         self._table_started = False
         self._done = False
-        self._frame_key = (scope, media.as_kind, media.as_version, media.pretty)
+        self._binary = media.format == "protobuf"
+        self._frame_key = (scope, media.as_kind, media.as_version, media.format)
 
     def stream(self, initial: bool, revision: int) -> Answer:
         def start(writer: StreamWriter) -> None:
@@ -155,7 +149,7 @@ class Watch:
             else:
                 self._subscribe(revision or self.scope.store.cache.revision)
 
-        return Stream(200, list(STREAM_HEADERS), start)
+        return Stream(200, [PROTOBUF_STREAM if self._binary else JSON_STREAM], start)
 
     # Life
 
@@ -259,7 +253,7 @@ class Watch:
         else:
             status = errors.internal(str(error)).to_status()
         if self._writer is not None and not self._writer.closed:
-            self._writer.write(b'{"type":"ERROR","object":' + json_codec.encode(status) + b"}\n")
+            self._writer.write_framed(self._framed("ERROR", status))
         self.end()
 
     # Frames
@@ -271,7 +265,9 @@ class Watch:
         key = (self._frame_key, kind)
         frame = memo.get(key)
         if frame is None:
-            if self.media.as_kind:
+            if self._binary:
+                frame = _chunked(protobuf.watch_frame(kind, self._binary_body(obj)))
+            elif self.media.as_kind:
                 body = render.transformed(self.ctx, self.scope, self.media, obj).rstrip(b"\n")
                 frame = watch_frame(kind, b"", body)
             else:
@@ -279,6 +275,15 @@ class Watch:
                 frame = watch_frame(kind, view.head, view.body)
             memo[key] = frame
         return frame
+
+    def _binary_body(self, obj: CachedObject) -> bytes:
+        return wire.partial(obj, self.media.as_version) if self.media.as_kind else wire.one(self.scope, obj)
+
+    def _framed(self, kind: str, tree: dict[str, Any]) -> bytes:
+        """An event about a document that is no stored object."""
+        if self._binary:
+            return _chunked(protobuf.watch_frame(kind, protobuf.answer(tree)))
+        return watch_frame(kind, b"", json_codec.encode(tree))
 
     def _table_frame(self, kind: str, obj: CachedObject) -> bytes:
         """A Table of one row; only the first of a watch carries the column definitions."""
@@ -294,20 +299,19 @@ class Watch:
             del self._timers[:-8]
 
     def _bookmark(self, annotations: dict[str, str] | None = None) -> None:
-        revision = max(self.scope.store.cache.revision, self._sent)
-        self._write(watch_frame("BOOKMARK", b"", self._bookmark_body(revision, annotations)), 1)
-
-    def _bookmark_body(self, revision: int, annotations: dict[str, str] | None) -> bytes:
         """An empty object of the kind under the revision reached."""
+        revision = max(self.scope.store.cache.revision, self._sent)
         metadata: dict[str, Any] = {"resourceVersion": str(revision)}
         if annotations:
             metadata["annotations"] = annotations
         if self.media.as_kind == "Table":
-            return self._bookmark_table(metadata)
-        if self.media.as_kind:
+            frame = watch_frame("BOOKMARK", b"", self._bookmark_table(metadata))
+        elif self.media.as_kind:
             version = f"meta.k8s.io/{self.media.as_version}"
-            return json_codec.encode({"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": metadata})
-        return json_codec.encode(self._empty(metadata))
+            frame = self._framed("BOOKMARK", {"kind": wire.PARTIAL, "apiVersion": version, "metadata": metadata})
+        else:
+            frame = self._framed("BOOKMARK", self._empty(metadata))
+        self._write(frame, 1)
 
     def _empty(self, metadata: dict[str, Any]) -> dict[str, Any]:
         """The zero object of the kind. Replicas show: the reference keeps them as a plain number inside."""

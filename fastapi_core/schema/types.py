@@ -156,7 +156,7 @@ class Type:
     are not among the fields. `gvk`: "group/version/kind" texts OpenAPI lists ("many" for option types).
     """
 
-    __slots__ = ("_declared", "_fields", "_load", "gvk", "json", "kind", "map_type", "oa", "plan", "ref", "unions")
+    __slots__ = ("_declared", "_fields", "_load", "gvk", "json", "kind", "map_type", "oa", "plan", "ref", "shape", "unions")
 
     def __init__(
         self,
@@ -182,6 +182,8 @@ class Type:
         self.unions = unions
         self.plan: Any = None
         """Compiled form, kept here by the normaliser."""
+        self.shape: Any = None
+        """How field ownership sees the type, kept here by `patch.shapes`."""
 
     @property
     def name(self) -> str:

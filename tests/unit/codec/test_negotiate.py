@@ -29,7 +29,13 @@ from fastapi_core.errors import APIError
         ("text/html;q=0.9,*/*;q=0.1", "json"),
         ("application/yaml, application/json", "yaml"),
         ("*/*, application/yaml", "yaml"),
-        ("application/vnd.kubernetes.protobuf;q=0.9,application/yaml;q=0.5", "yaml"),
+        ("application/vnd.kubernetes.protobuf;q=0.9,application/yaml;q=0.5", "protobuf"),
+        ("application/vnd.kubernetes.protobuf;q=0.2,application/yaml;q=0.5", "yaml"),
+        ("application/vnd.kubernetes.protobuf", "protobuf"),
+        ("application/vnd.kubernetes.protobuf,application/json", "protobuf"),
+        ("application/vnd.kubernetes.protobuf;stream=watch,application/json", "protobuf"),
+        ("application/json,application/vnd.kubernetes.protobuf", "json"),
+        ("application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io,application/json", "json"),
         ("application/json;as=Foo;v=v1;g=meta.k8s.io,application/json", "json"),
         ("application/yaml;pretty=1", "yaml"),
         ("application/json;charset=utf-8", "json"),
@@ -47,7 +53,6 @@ def test_served(accept: str, form: str) -> None:
     [
         "text/html",
         "application/*",
-        "application/vnd.kubernetes.protobuf",
         "application/json;as=Table;v=v2;g=meta.k8s.io",
         "application/json;as=Table;v=v1;g=other.k8s.io",
         "application/json;as=Table",
@@ -65,6 +70,19 @@ def test_refused(accept: str) -> None:
         "only the following media types are accepted: "
         "application/json, application/yaml, application/vnd.kubernetes.protobuf"
     )
+
+
+def test_custom_resources_have_metadata_only_in_protobuf() -> None:
+    assert negotiate("application/vnd.kubernetes.protobuf", custom=True) is None
+    fallback = negotiate("application/vnd.kubernetes.protobuf,application/json", custom=True)
+    assert fallback is not None
+    assert fallback.format == "json"
+    partial = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+    chosen = negotiate(partial, custom=True)
+    assert chosen is not None
+    assert (chosen.format, chosen.as_kind) == ("protobuf", "PartialObjectMetadata")
+    with pytest.raises(APIError):
+        acceptable("application/vnd.kubernetes.protobuf", custom=True)
 
 
 def test_parameters_are_read() -> None:

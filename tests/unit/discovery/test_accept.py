@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastapi_core.codec.negotiate import JSON, YAML
+from fastapi_core.codec.negotiate import JSON, PROTOBUF, YAML
 from fastapi_core.discovery.accept import check_service, choose
 from fastapi_core.errors import APIError
 
@@ -42,11 +42,11 @@ V2BETA1 = ";g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
         ("application/json;q=0", (JSON, False, False)),
         ("application/json;q=abc", (JSON, False, False)),
         ("application/json;pretty=1", (JSON, True, False)),
-        ("application/vnd.kubernetes.protobuf,application/json;q=0.5", (JSON, False, False)),
+        ("application/vnd.kubernetes.protobuf,application/json;q=0.5", (PROTOBUF, False, False)),
         ("text/html, application/xml;q=0.9, */*;q=0.8", (JSON, False, False)),
         ("application/json;stream=watch", (JSON, False, False)),
         ("application/json;stream=x", None),
-        ("application/vnd.kubernetes.protobuf", None),
+        ("application/vnd.kubernetes.protobuf", (PROTOBUF, False, False)),
         ("text/html", None),
         ("json", None),
         ("application/json;as=Table;g=meta.k8s.io;v=v1", None),
@@ -67,9 +67,9 @@ def test_paths_without_aggregated_document(accept: str, want: Form | None) -> No
         (f"application/json{V2};profile=nopeer", (JSON, False, True)),
         ("application/yaml" + V2, (YAML, False, True)),
         (f"application/json, application/json{V2};q=0.1", (JSON, False, True)),
-        (f"application/vnd.kubernetes.protobuf{V2},application/json{V2},application/json", (JSON, False, True)),
+        (f"application/vnd.kubernetes.protobuf{V2},application/json{V2},application/json", (PROTOBUF, False, True)),
         (f"application/json{V2};pretty=1", (JSON, True, True)),
-        (f"application/vnd.kubernetes.protobuf{V2},application/json", (JSON, False, False)),
+        (f"application/vnd.kubernetes.protobuf{V2},application/json", (PROTOBUF, False, True)),
         (f"application/json{V2BETA1},application/json", (JSON, False, False)),
         ("application/json" + V2BETA1, None),
         ("application/json;as=APIGroupDiscoveryList", None),

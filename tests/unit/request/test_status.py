@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+from fastapi_core.codec import protobuf
 from fastapi_core.errors import not_found
 from fastapi_core.request.status import render_error
+from fastapi_core.schema.tables import type_of
 from tests.fixtures.exchange import FakeRequest, header
 
 ERROR = not_found("configmaps", "", "none")
@@ -33,6 +35,19 @@ def test_failures_come_in_the_accepted_format(accept: str | None, body: bytes) -
     answer = render_error(ERROR, request)
     assert (answer.status, answer.body) == (404, body)
     assert header(answer, "Content-Type") == ("application/yaml" if body is YAML else "application/json")
+
+
+def test_failures_in_protobuf() -> None:
+    request: Any = FakeRequest(headers={"Accept": "application/vnd.kubernetes.protobuf,application/json"})
+    answer = render_error(ERROR, request)
+    assert header(answer, "Content-Type") == "application/vnd.kubernetes.protobuf"
+    assert isinstance(answer.body, bytes)
+    envelope = protobuf.open_envelope(answer.body)
+    assert (envelope.api_version, envelope.kind) == ("v1", "Status")
+    sent = protobuf.decode(type_of("meta/v1.Status"), envelope.message)
+    assert (sent["status"], sent["reason"], sent["code"]) == ("Failure", "NotFound", 404)
+    assert sent["message"] == 'configmaps "none" not found'
+    assert sent["details"] == {"name": "none", "kind": "configmaps"}
 
 
 def test_accept_may_ask_for_indentation() -> None:

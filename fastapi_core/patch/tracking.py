@@ -1,0 +1,240 @@
+"""Who owns which fields after an object was created, replaced or patched.
+
+A `Tracker` belongs to one resource in one version, or to one of its subresources. Update entries say what their manager
+set last: each write takes what it changed from everybody and gives it to the writer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from fastapi_core.patch import fieldset, managers, typed_merge
+from fastapi_core.patch.fieldset import FieldSet
+from fastapi_core.patch.managers import Identity, Managed, Record
+from fastapi_core.patch.shapes import Shape, shape_of, without
+from fastapi_core.patch.typed import ItemError, compare, field_set
+from fastapi_core.schema.types import Type
+
+Tree = dict[str, Any]
+
+_UNTRACKED = (
+    ("apiVersion",),
+    ("kind",),
+    *(
+        ("metadata", name)
+        for name in (
+            "name",
+            "namespace",
+            "creationTimestamp",
+            "selfLink",
+            "uid",
+            "clusterName",
+            "generation",
+            "managedFields",
+            "resourceVersion",
+        )
+    ),
+)
+"""Paths nobody owns."""
+BEFORE_APPLY = "before-first-apply"
+
+
+class Version(NamedTuple):
+    """Another version of a resource: its type, and the conversions from and to the version a tracker works in."""
+
+    type: Type
+    into: Callable[[Tree], Tree]
+    back: Callable[[Tree], Tree]
+
+
+class Versions:
+    """The other versions of a resource, for entries written in them, found as they are needed."""
+
+    __slots__ = ("_find", "_known")
+
+    def __init__(self, find: Callable[[str], Version | None]) -> None:
+        self._find = find
+        self._known: dict[str, Version | None] = {}
+
+    def get(self, name: str) -> Version | None:
+        """The version of an apiVersion; None when there is no such version."""
+        if name not in self._known:
+            self._known[name] = self._find(name)
+        return self._known[name]
+
+
+NO_VERSIONS = Versions(lambda name: None)
+
+
+class Seen(NamedTuple):
+    """An object in some version, with the shape of the whole and of what can be owned."""
+
+    tree: Tree
+    shape: Shape
+    tracked: Shape
+
+
+class Tracker:
+    """`version` is the apiVersion written into entries. `reset` are paths of member names that the resource's strategy
+    does not let this endpoint change, so that nobody comes to own them through it; `only`, where given, the paths it
+    can change at all (`*` for the items of a list). `changing`: the type may have changed since entries were written."""
+
+    def __init__(
+        self,
+        type_: Type,
+        version: str,
+        *,
+        subresource: str = "",
+        reset: Iterable[tuple[str, ...]] = (),
+        only: Iterable[tuple[str, ...]] = (),
+        changing: bool = False,
+        versions: Versions = NO_VERSIONS,
+    ) -> None:
+        self.version = version
+        self.subresource = subresource
+        self.reset = tuple(reset)
+        self.only = tuple(only)
+        self.changing = changing
+        self.versions = versions
+        self._type = type_
+        self._settable: Shape | None = None
+        self._shapes: dict[str, tuple[Shape, Shape]] = {}
+
+    @property
+    def shape(self) -> Shape:
+        """Shape of the whole object."""
+        return self._pair(self.version, self._type)[0]
+
+    @property
+    def tracked(self) -> Shape:
+        """Shape of what can be owned through this endpoint."""
+        return self._pair(self.version, self._type)[1]
+
+    @property
+    def settable(self) -> Shape:
+        """Shape of what a configuration can say through this endpoint, system fields included."""
+        if self._settable is None:
+            self._settable = without(self.shape, self.reset)
+        return self._settable
+
+    def _pair(self, version: str, type_: Type) -> tuple[Shape, Shape]:
+        known = self._shapes.get(version)
+        if known is None:
+            shape = shape_of(type_)
+            known = self._shapes[version] = shape, without(shape, (*_UNTRACKED, *self.reset))
+        return known
+
+    def shape_in(self, version: str) -> Shape | None:
+        """Shape of the whole object in a version; None when there is no such version."""
+        if version == self.version:
+            return self.shape
+        found = self.versions.get(version)
+        return None if found is None else self._pair(version, found.type)[0]
+
+    def seen_in(self, version: str, tree: Tree, home: str = "") -> Seen | None:
+        """An object of version `home` (the tracker's own unless given) in another one; None when that does not exist."""
+        if home and home != self.version and home != version:
+            source = self.versions.get(home)
+            if source is None:
+                return None
+            tree, home = source.back(tree), ""
+        if version == self.version:
+            source = self.versions.get(home) if home and home != version else None
+            return Seen(tree if source is None else source.back(tree), *self._pair(version, self._type))
+        found = self.versions.get(version)
+        if found is None:
+            return None
+        return Seen(tree if home == version else found.into(tree), *self._pair(version, found.type))
+
+    # Updates
+
+    def update(self, current: Tree | None, new: Tree, manager: str, now: str) -> None:
+        """Set the managedFields of `new`, which replaces `current` (None: is created).
+
+        `now` is the time for the writer's entry. Objects whose entries were cleared are left alone until the next apply.
+        """
+        metadata = new["metadata"]
+        before: list[Tree] | None = current["metadata"].get("managedFields") if current is not None else None
+        given = metadata.get("managedFields") if not self.subresource else None
+        managed = managers.chosen(before, given)
+        if self.changing or (given is not None and given != before):
+            self.reconcile(managed)
+        if managed or current is None:
+            try:
+                self.record_update(current or {}, new, managed, manager, now)
+            except ItemError:
+                managed = managers.live(before)
+        if managed:
+            metadata["managedFields"] = managers.write(managed)
+        else:
+            metadata.pop("managedFields", None)
+
+    def record_update(self, current: Tree, new: Tree, managed: Managed, manager: str, now: str) -> None:
+        """Account for a change in `managed`."""
+        changes = self.changes(self.tracked, current, new)
+        self.disown(managed, current, new, changes)
+        touched = changes[0]
+        if touched:
+            who = managers.updater(manager, self.version, self.subresource)
+            known = managed.get(who)
+            fields = fieldset.union(touched, known.fields) if known is not None else touched
+            managed[who] = Record(fields, self.version, now)
+            managers.bound(managed)
+
+    def reconcile(self, managed: Managed) -> None:
+        """Bring entries in line with a type that has changed since they were written."""
+        for record in managed.values():
+            shape = self.shape_in(record.version)
+            if shape is not None:
+                record.fields = typed_merge.reconciled(shape, record.fields)
+
+    def disown(
+        self,
+        managed: Managed,
+        current: Tree,
+        new: Tree,
+        changes: tuple[FieldSet, FieldSet],
+        *,
+        except_for: Identity | None = None,
+    ) -> None:
+        """Take what changed or went away from all entries; entries without fields or of unknown versions go."""
+        known: dict[str, tuple[FieldSet, FieldSet] | None] = {self.version: changes}
+        for who, record in list(managed.items()):
+            if who == except_for:
+                continue
+            version = record.version
+            if version not in known:
+                known[version] = self.changes_in(version, current, new)
+            found = known[version]
+            if found is None:
+                del managed[who]
+                continue
+            fields = record.fields
+            for gone in found:
+                if gone:
+                    fields = fieldset.difference(fields, gone)
+            if not fields:
+                del managed[who]
+            elif fields is not record.fields:
+                managed[who] = Record(fields, version, record.time)
+
+    def changes_in(self, version: str, current: Tree, new: Tree) -> tuple[FieldSet, FieldSet] | None:
+        """What changed as another version sees it; None when there is no such version."""
+        after = self.seen_in(version, new)
+        if after is None:
+            return None
+        before = self.seen_in(version, current) if current else None
+        return self.changes(after.tracked, before.tree if before is not None else {}, after.tree)
+
+    def changes(self, tracked: Shape, current: Tree, new: Tree) -> tuple[FieldSet, FieldSet]:
+        """What was (added or changed, removed) among what can be owned through this endpoint."""
+        touched, removed = compare(tracked, current, new)
+        if self.only:
+            return fieldset.matching(touched, self.only), fieldset.matching(removed, self.only)
+        return touched, removed
+
+    def named(self, config: Tree) -> FieldSet:
+        """What a configuration names among what can be owned through this endpoint."""
+        fields = field_set(self.tracked, config)
+        return fieldset.matching(fields, self.only) if self.only else fields

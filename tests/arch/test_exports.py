@@ -1,0 +1,40 @@
+"""The public surface: names others may rely on. A change here is a change of a promise."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[2] / "fastapi_core"
+
+PUBLIC = {
+    "errors.py": {
+        "APIError", "CAUSE_REASONS", "FieldError", "REASON_CODES", "already_exists", "bad_request", "conflict", "expired",
+        "forbidden", "go_quote", "go_value", "internal", "invalid", "method_not_allowed", "no_such_resource",
+        "not_acceptable", "not_found", "qualified", "timeout", "too_large", "too_large_resource_version", "unauthorized",
+        "unsupported_media_type",
+    },
+    "storage/interface.py": {"Code", "Event", "Events", "KeyValue", "Listener", "Page", "Storage", "StorageError"},
+    "http/exchange.py": {"Answer", "Handler", "Header", "Response", "Stream", "StreamWriter"},
+    "testing/server.py": {"RunningServer"},
+}  # fmt: skip
+
+
+def public_names(path: Path) -> set[str]:
+    """Names a module defines at its top level, without those that begin with an underscore."""
+    names: set[str] = set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign):
+            names.update(target.id for target in node.targets if isinstance(target, ast.Name))
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.add(node.target.id)
+    return {name for name in names if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("module", sorted(PUBLIC))
+def test_public_names(module: str) -> None:
+    assert public_names(PACKAGE / module) == PUBLIC[module]
