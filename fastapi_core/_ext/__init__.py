@@ -5,7 +5,18 @@ A missing module is an import error that names the fix, never a silent slow star
 
 from importlib.util import find_spec
 
-MODULES = ("http1", "jsonscan", "objects", "protoread", "protowire", "protowrite", "reqinfo", "router", "selector", "typed")
+MODULES = (
+    "http1",
+    "jsonscan",
+    "objects",
+    "protoread",
+    "protowire",
+    "protowrite",
+    "reqinfo",
+    "router",
+    "selector",
+    "typed",
+)
 
 _missing = [name for name in MODULES if find_spec(f"{__name__}.{name}") is None]
 if _missing:

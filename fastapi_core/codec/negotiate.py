@@ -67,9 +67,7 @@ DISCOVERY_TRANSFORMS: Final[Transforms] = frozenset({("apidiscovery.k8s.io", "v2
 _PLAIN: Final = MediaType()
 
 
-def negotiate(
-    accept: str, transforms: Transforms = RESOURCE_TRANSFORMS, *, custom: bool = False
-) -> MediaType | None:
+def negotiate(accept: str, transforms: Transforms = RESOURCE_TRANSFORMS, *, custom: bool = False) -> MediaType | None:
     """The form an Accept header asks for, None when it accepts nothing on offer. Empty means JSON.
 
     `custom`: what is asked for is a custom resource.

@@ -105,7 +105,9 @@ async def _apply(
                 raise _unknown_uid(scope, created)
             created["metadata"].pop("resourceVersion", None)
             try:
-                return render.one(ctx, scope, await create_object(ctx, scope, created, options, applied=True), status=201)
+                return render.one(
+                    ctx, scope, await create_object(ctx, scope, created, options, applied=True), status=201
+                )
             except errors.APIError as error:
                 if error.reason != "AlreadyExists" or not isinstance(error.__cause__, StorageError):
                     raise

@@ -104,7 +104,9 @@ def _success(ctx: RequestContext, scope: Scope, obj: CachedObject) -> Response:
     details = {k: v for k, v in details.items() if v}
     details["uid"] = obj.tree()["metadata"].get("uid", "")
     return render.tree(
-        ctx, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}, scope=scope
+        ctx,
+        {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details},
+        scope=scope,
     )
 
 
