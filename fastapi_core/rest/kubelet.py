@@ -182,7 +182,7 @@ def connector(scope: Scope, name: str, backends: Backends) -> Endpoint:
             raise errors.bad_request(f"pod {ctx.info.name} does not have a host assigned")
         target = node_target(backends, node)
         path = _path(pod, "portForward" if name == "portforward" else name, container)
-        asked = urlencode(sorted(_stream_options(name, query)))
+        asked = urlencode(sorted(_stream_options(name, query), key=lambda option: option[0]))
         return _connect(ctx, scope, name, backends, target, f"{path}?{asked}" if asked else path)
 
     return connect

@@ -1,0 +1,217 @@
+"""Logs, exec, port forwarding and node proxy against a kubelet of a few lines."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from fastapi_core.testing.server import RunningServer
+from tests.fixtures.server import Api
+
+LOG = [b"first line\n", b"second line\n"]
+
+
+class Kubelet:
+    """Answers container logs in chunks, switches protocols for exec and echoes, refuses the rest with 404."""
+
+    def __init__(self, server: RunningServer) -> None:
+        self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        pki = server.data_dir / "pki"
+        self.context.load_cert_chain(pki / "apiserver.crt", pki / "apiserver.key")
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.requests: list[tuple[str, dict[str, str]]] = []
+        self.threads: list[threading.Thread] = []
+        self.acceptor = threading.Thread(target=self.accept)
+        self.acceptor.start()
+
+    def accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                raw, _ = self.listener.accept()
+                thread = threading.Thread(target=self.serve, args=(raw,))
+                self.threads.append(thread)
+                thread.start()
+
+    def serve(self, raw: socket.socket) -> None:
+        with contextlib.suppress(OSError), self.context.wrap_socket(raw, server_side=True) as sock:
+            data = b""
+            while b"\r\n\r\n" not in data:
+                data += sock.recv(65536)
+            head, _, rest = data.partition(b"\r\n\r\n")
+            first, *lines = head.decode().split("\r\n")
+            headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
+            self.requests.append((first, headers))
+            self.answer(sock, first, headers, rest)
+
+    def answer(self, sock: ssl.SSLSocket, first: str, headers: dict[str, str], rest: bytes) -> None:
+        path = first.split(" ")[1]
+        if path.startswith("/containerLogs/"):
+            sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n")
+            for line in LOG:
+                sock.sendall(b"%x\r\n%b\r\n" % (len(line), line))
+            sock.sendall(b"0\r\n\r\n")
+        elif path.startswith(("/exec/", "/portForward/")) and headers.get("upgrade"):
+            protocol = headers["upgrade"].encode()
+            sock.sendall(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %b\r\n" % protocol)
+            sock.sendall(b"X-Stream-Protocol-Version: v4.channel.k8s.io\r\n\r\nhello " + rest)
+            while data := sock.recv(65536):
+                sock.sendall(data.upper())
+                if b"bye" in data:
+                    break
+        else:
+            body = b'{"path":"%b","from":"%b"}' % (path.encode(), headers.get("x-forwarded-proto", "").encode())
+            sock.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: %d\r\nX-Kubelet: yes\r\n\r\n%b" % (len(body), body))
+
+    def close(self) -> None:
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.acceptor.join(10)
+        for thread in self.threads:
+            thread.join(10)
+
+
+@pytest.fixture
+def kubelet(server: RunningServer) -> Iterator[Kubelet]:
+    running = Kubelet(server)
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def pod(api: Api, kubelet: Kubelet, namespace: str) -> Iterator[str]:
+    """The path of a pod on a node whose kubelet is the one above."""
+    node = f"node-{namespace}"
+    assert api("POST", "/api/v1/nodes", {"metadata": {"name": node}})[0] == 201
+    status = {
+        "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": kubelet.port}},
+    }
+    merge = {"Content-Type": "application/merge-patch+json"}
+    assert api("PATCH", f"/api/v1/nodes/{node}/status", {"status": status}, merge)[0] == 200
+    spec = {"containers": [{"name": "c", "image": "x"}], "automountServiceAccountToken": False, "nodeName": node}
+    pods = f"/api/v1/namespaces/{namespace}/pods"
+    assert api("POST", pods, {"metadata": {"name": "p"}, "spec": spec})[0] == 201
+    yield f"{pods}/p"
+    assert api("DELETE", f"/api/v1/nodes/{node}")[0] == 200
+
+
+def test_logs_come_from_the_kubelet(api: Api, kubelet: Kubelet, pod: str, namespace: str) -> None:
+    code, text = api("GET", f"{pod}/log?tailLines=5&timestamps=true&follow=true")
+    assert (code, text) == (200, b"".join(LOG).decode())
+    first, headers = kubelet.requests[-1]
+    assert first == f"GET /containerLogs/{namespace}/p/c?follow=true&tailLines=5&timestamps=true HTTP/1.1"
+    assert "authorization" not in headers
+
+
+def upgrade(api: Api, path: str, protocol: str) -> tuple[ssl.SSLSocket, bytes]:
+    raw = socket.create_connection(("127.0.0.1", api.server.port), timeout=30)
+    sock = api.server.ssl_context().wrap_socket(raw, server_hostname="127.0.0.1")
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {api.token}\r\nContent-Length: 0\r\n"
+    sock.sendall(f"{head}Connection: Upgrade\r\nUpgrade: {protocol}\r\n\r\n".encode())
+    data = b""
+    while b"\r\n\r\n" not in data:
+        piece = sock.recv(65536)
+        assert piece, data
+        data += piece
+    return sock, data
+
+
+@pytest.mark.parametrize(
+    ("subresource", "expected"),
+    [
+        ("exec?command=echo&command=a%20b&stdin=true&stdout=1", "/exec/{}/p/c?command=echo&command=a+b&input=1&output=1"),
+        ("portforward?ports=80", "/portForward/{}/p?port=80"),
+    ],
+)
+def test_an_upgrade_becomes_a_tunnel(
+    api: Api, kubelet: Kubelet, pod: str, namespace: str, subresource: str, expected: str
+) -> None:
+    sock, data = upgrade(api, f"{pod}/{subresource}", "SPDY/3.1")
+    with sock:
+        head, _, received = data.partition(b"\r\n\r\n")
+        lines = head.lower().split(b"\r\n")
+        assert lines[0] == b"http/1.1 101 switching protocols"
+        assert b"connection: upgrade" in lines
+        assert b"upgrade: spdy/3.1" in lines
+        assert b"x-stream-protocol-version: v4.channel.k8s.io" in lines
+        assert not any(line.startswith((b"transfer-encoding", b"content-length")) for line in lines)
+        large = b"x" * 300_000
+        sender = threading.Thread(target=sock.sendall, args=(large + b"bye",))
+        sender.start()
+        while piece := sock.recv(65536):
+            received += piece
+        sender.join(10)
+    assert received.startswith(b"hello ")
+    assert b"X" * 1000 in received
+    assert kubelet.requests[-1][0] == f"POST {expected.format(namespace)} HTTP/1.1"
+
+
+def test_exec_without_upgrade(api: Api, pod: str) -> None:
+    code, status = api("POST", f"{pod}/exec?command=ls")
+    assert (code, status["message"]) == (400, "Upgrade request required")
+
+
+def test_a_kubelet_that_is_away(api: Api, pod: str, namespace: str) -> None:
+    free = socket.create_server(("127.0.0.1", 0))
+    port = free.getsockname()[1]
+    free.close()
+    status: Any = {"daemonEndpoints": {"kubeletEndpoint": {"Port": port}}}
+    merge = {"Content-Type": "application/merge-patch+json"}
+    assert api("PATCH", f"/api/v1/nodes/node-{namespace}/status", {"status": status}, merge)[0] == 200
+    refused = f"dial tcp 127.0.0.1:{port}: connect: connection refused"
+    code, answer = api("GET", f"{pod}/log")
+    assert (code, answer["message"]) == (
+        500,
+        f'Get "https://127.0.0.1:{port}/containerLogs/{namespace}/p/c": {refused}',
+    )
+    sock, data = upgrade(api, f"{pod}/exec?command=ls", "websocket")
+    with sock:
+        assert b" 500 " in data.split(b"\r\n")[0]
+    code, answer = api("GET", f"/api/v1/nodes/node-{namespace}/proxy/pods")
+    assert (code, answer["reason"]) == (503, "ServiceUnavailable")
+    assert answer["message"] == f"error trying to reach service: {refused}"
+
+
+def test_a_node_that_is_not_there(api: Api, namespace: str) -> None:
+    spec = {"containers": [{"name": "c", "image": "x"}], "automountServiceAccountToken": False, "nodeName": "nowhere"}
+    pods = f"/api/v1/namespaces/{namespace}/pods"
+    assert api("POST", pods, {"metadata": {"name": "p"}, "spec": spec})[0] == 201
+    assert api("GET", f"{pods}/p/log")[1]["message"] == 'nodes "nowhere" not found'
+
+
+def test_the_node_proxy_passes_requests_on(api: Api, kubelet: Kubelet, pod: str, namespace: str) -> None:
+    node = f"/api/v1/nodes/node-{namespace}/proxy"
+    code, answer = api("POST", f"{node}/run/a%2Fb?x=1&y=%20", {"a": 1}, {"Connection": "keep-alive"})
+    assert (code, answer) == (404, {"path": "/run/a%2Fb?x=1&y=%20", "from": "https"})
+    first, headers = kubelet.requests[-1]
+    assert first.startswith("POST ")
+    assert headers["content-type"] == "application/json"
+    assert "authorization" not in headers
+    assert headers["x-forwarded-for"] == "127.0.0.1"
+    api.connection.request("GET", node, headers={"Authorization": f"Bearer {api.token}"})
+    redirect = api.connection.getresponse()
+    redirect.read()
+    assert (redirect.status, redirect.getheader("Location")) == (301, f"{node}/")
+    assert api("GET", f"/api/v1/nodes/node-{namespace}:1/proxy/")[1]["message"] == "address not allowed"
+
+
+def test_proxies_that_lead_nowhere(api: Api, pod: str, namespace: str) -> None:
+    services = f"/api/v1/namespaces/{namespace}/services"
+    assert api("POST", services, {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}})[0] == 201
+    assert api("GET", f"{pod}/proxy/")[1]["message"] == "address not allowed"
+    expected = {
+        "s": (503, 'no endpoints available for service "s"'),
+        "s:81": (503, 'no service port 81 found for service "s"'),
+        "ftp:s:80": (400, 'invalid service request "ftp:s:80"'),
+        "nope": (404, 'services "nope" not found'),
+    }
+    for name, (code, text) in expected.items():
+        answered, status = api("GET", f"{services}/{name}/proxy/")
+        assert (answered, status["message"]) == (code, text)
