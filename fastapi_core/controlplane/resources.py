@@ -18,6 +18,7 @@ from fastapi_core.registry.fields import extractor
 from fastapi_core.registry.store import ResourceStore
 from fastapi_core.request.routing import Route, resource_routes
 from fastapi_core.rest.backends import SERVICES, Backends
+from fastapi_core.rest.components import Components
 from fastapi_core.rest.install import endpoints, virtual_endpoints, warned
 from fastapi_core.rest.scope import Scope
 from fastapi_core.rest.upstream import Upstreams
@@ -88,6 +89,8 @@ class Resources:
                 scope = Scope(definition, self.stores[definition.key_prefix], self.admission)
                 self.backends.scopes.setdefault((definition.group, definition.plural), scope)
                 made = endpoints(scope, watches, self.backends)
+            elif definition.kind == "ComponentStatus":
+                made = self._components(definition).endpoints()
             else:
                 made = virtual_endpoints(definition, authorizer, self.backends)
             warning = deprecation(definition)
@@ -95,6 +98,12 @@ class Resources:
                 made = {verb: warned(endpoint, warning) for verb, endpoint in made.items()}
             found += resource_routes(definition, made)
         return found
+
+    def _components(self, definition: ResourceDefinition) -> Components:
+        """Made for each answer: a store that keeps none of its own, beside any cache for its revision."""
+        named = replace(definition, key_prefix="/registry/componentstatuses/")
+        store = ResourceStore(named, self.storage, self.namespaces.cache)
+        return Components(Scope(named, store, self.admission), self.backends.upstreams, self.storage.check)
 
 
 def _storage_versions(definitions: Iterable[ResourceDefinition]) -> list[ResourceDefinition]:

@@ -2,104 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import socket
 import ssl
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from fastapi_core.testing.server import RunningServer
+from tests.fixtures.kubelet import LOG, Kubelet
 from tests.fixtures.server import Api
-
-LOG = [b"first line\n", b"second line\n"]
-
-
-class Kubelet:
-    """Answers container logs in chunks, switches protocols for exec and echoes, refuses the rest with 404."""
-
-    def __init__(self, server: RunningServer) -> None:
-        self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        pki = server.data_dir / "pki"
-        self.context.load_cert_chain(pki / "apiserver.crt", pki / "apiserver.key")
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        self.requests: list[tuple[str, dict[str, str]]] = []
-        self.threads: list[threading.Thread] = []
-        self.acceptor = threading.Thread(target=self.accept)
-        self.acceptor.start()
-
-    def accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                raw, _ = self.listener.accept()
-                thread = threading.Thread(target=self.serve, args=(raw,))
-                self.threads.append(thread)
-                thread.start()
-
-    def serve(self, raw: socket.socket) -> None:
-        with contextlib.suppress(OSError), self.context.wrap_socket(raw, server_side=True) as sock:
-            data = b""
-            while b"\r\n\r\n" not in data:
-                data += sock.recv(65536)
-            head, _, rest = data.partition(b"\r\n\r\n")
-            first, *lines = head.decode().split("\r\n")
-            headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
-            self.requests.append((first, headers))
-            self.answer(sock, first, headers, rest)
-
-    def answer(self, sock: ssl.SSLSocket, first: str, headers: dict[str, str], rest: bytes) -> None:
-        path = first.split(" ")[1]
-        if path.startswith("/containerLogs/"):
-            sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n")
-            for line in LOG:
-                sock.sendall(b"%x\r\n%b\r\n" % (len(line), line))
-            sock.sendall(b"0\r\n\r\n")
-        elif path.startswith(("/exec/", "/portForward/")) and headers.get("upgrade"):
-            protocol = headers["upgrade"].encode()
-            sock.sendall(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %b\r\n" % protocol)
-            sock.sendall(b"X-Stream-Protocol-Version: v4.channel.k8s.io\r\n\r\nhello " + rest)
-            while data := sock.recv(65536):
-                sock.sendall(data.upper())
-                if b"bye" in data:
-                    break
-        else:
-            body = b'{"path":"%b","from":"%b"}' % (path.encode(), headers.get("x-forwarded-proto", "").encode())
-            sock.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: %d\r\nX-Kubelet: yes\r\n\r\n%b" % (len(body), body))
-
-    def close(self) -> None:
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-        self.acceptor.join(10)
-        for thread in self.threads:
-            thread.join(10)
-
-
-@pytest.fixture
-def kubelet(server: RunningServer) -> Iterator[Kubelet]:
-    running = Kubelet(server)
-    yield running
-    running.close()
-
-
-@pytest.fixture
-def pod(api: Api, kubelet: Kubelet, namespace: str) -> Iterator[str]:
-    """The path of a pod on a node whose kubelet is the one above."""
-    node = f"node-{namespace}"
-    assert api("POST", "/api/v1/nodes", {"metadata": {"name": node}})[0] == 201
-    status = {
-        "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
-        "daemonEndpoints": {"kubeletEndpoint": {"Port": kubelet.port}},
-    }
-    merge = {"Content-Type": "application/merge-patch+json"}
-    assert api("PATCH", f"/api/v1/nodes/{node}/status", {"status": status}, merge)[0] == 200
-    spec = {"containers": [{"name": "c", "image": "x"}], "automountServiceAccountToken": False, "nodeName": node}
-    pods = f"/api/v1/namespaces/{namespace}/pods"
-    assert api("POST", pods, {"metadata": {"name": "p"}, "spec": spec})[0] == 201
-    yield f"{pods}/p"
-    assert api("DELETE", f"/api/v1/nodes/{node}")[0] == 200
 
 
 def test_logs_come_from_the_kubelet(api: Api, kubelet: Kubelet, pod: str, namespace: str) -> None:
@@ -126,7 +37,10 @@ def upgrade(api: Api, path: str, protocol: str) -> tuple[ssl.SSLSocket, bytes]:
 @pytest.mark.parametrize(
     ("subresource", "expected"),
     [
-        ("exec?command=echo&command=a%20b&stdin=true&stdout=1", "/exec/{}/p/c?command=echo&command=a+b&input=1&output=1"),
+        (
+            "exec?command=echo&command=a%20b&stdin=true&stdout=1",
+            "/exec/{}/p/c?command=echo&command=a+b&input=1&output=1",
+        ),
         ("portforward?ports=80", "/portForward/{}/p?port=80"),
     ],
 )
