@@ -23,7 +23,7 @@ DEFAULT_ISSUER = "https://kubernetes.default.svc"
 #: Tokens of exactly this life that a pod mounts are good for a year, and watched for late use from then on.
 WARN_AFTER = 3607
 EXTENDED = 365 * 24 * 3600
-_CURVES = {256: "ES256", 384: "ES384", 521: "ES512"}
+_CURVES = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
 
 
 class KeyFileError(ValueError):
@@ -42,7 +42,7 @@ class SigningKey:
         from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
         self._key = key
-        self.algorithm = "RS256" if isinstance(key, rsa.RSAPrivateKey) else _CURVES[key.key_size]
+        self.algorithm = "RS256" if isinstance(key, rsa.RSAPrivateKey) else _CURVES[key.curve.name]
         public = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
         self.id = _encode(sha256(public).digest())
         self.public = public
@@ -59,7 +59,7 @@ class SigningKey:
         except (ValueError, TypeError) as error:
             raise KeyFileError(str(error)) from None
         if isinstance(key, rsa.RSAPrivateKey) or (
-            isinstance(key, ec.EllipticCurvePrivateKey) and key.key_size in _CURVES
+            isinstance(key, ec.EllipticCurvePrivateKey) and key.curve.name in _CURVES
         ):
             return cls(key)
         raise KeyFileError("neither an RSA key nor an ECDSA key on P-256, P-384 or P-521")
@@ -168,5 +168,8 @@ def decoded(token: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     parts = token.split(".")
     if len(parts) != 3:
         raise ValueError("not a compact JWS")
-    header, claims = (orjson.loads(base64.urlsafe_b64decode(p + "=" * (-len(p) % 4))) for p in parts[:2])
+    try:
+        header, claims = (orjson.loads(base64.urlsafe_b64decode(p + "=" * (-len(p) % 4))) for p in parts[:2])
+    except ValueError as error:
+        raise ValueError(f"not a compact JWS: {error}") from None
     return header, claims
