@@ -20,6 +20,8 @@ $(BIN)/python:
 
 $(BIN)/fastapi-core: $(BIN)/python $(SOURCES)
 	$(BIN)/pip install -q --disable-pip-version-check --no-build-isolation --config-settings editable_mode=compat -e .
+	@# An editable install leaves bytecode to the first import, which may not be allowed to write it.
+	$(BIN)/python -m compileall -q fastapi_core
 	@touch $@
 
 $(VENV)/.dev: $(BIN)/fastapi-core requirements/dev.txt
@@ -50,6 +52,7 @@ golden: $(VENV)/.dev ## the recorded answers of the reference, known gaps includ
 	$(BIN)/python -m pytest -q tests/golden --gaps
 
 bench: $(VENV)/.dev ## load over TLS, CPU per operation beside the limit of the same run
+	$(BIN)/python -m compileall -q fastapi_core
 	$(BIN)/python -m bench
 
 debug: ## build with assertions and counters of live objects, run the tests on it

@@ -56,7 +56,7 @@ ctypedef const unsigned char* Bytes
 
 
 def encode(Message message not None, dict tree not None):
-    cdef Writer writer = Writer()
+    cdef _Writer writer = _Writer()
     write(message, writer, tree)
     return writer.taken()
 
@@ -89,7 +89,7 @@ cdef inline Py_ssize_t put_varint(unsigned char* out, Py_ssize_t end, unsigned l
 
 
 @cython.final
-cdef class Writer:
+cdef class _Writer:
     """A buffer that is filled from its end."""
 
     cdef unsigned char* start
@@ -174,7 +174,7 @@ cdef class Writer:
         self.varint(<unsigned long long>PyBytes_GET_SIZE(value))
         return self.tag(number, LENGTH)
 
-cdef int write(Message message, Writer writer, dict tree) except -1:
+cdef int write(Message message, _Writer writer, dict tree) except -1:
     cdef Py_ssize_t i
     for i in range(PyTuple_GET_SIZE(message.members) - 1, -1, -1):
         write_member(<Member>message.members[i], writer, tree)
@@ -187,7 +187,7 @@ cdef bytes zero(Message message):
     return message.zero
 
 
-cdef int write_member(Member member, Writer writer, dict tree) except -1:
+cdef int write_member(Member member, _Writer writer, dict tree) except -1:
     cdef PyObject* found
     cdef Py_ssize_t i, before
     cdef list items
@@ -220,7 +220,7 @@ cdef int write_member(Member member, Writer writer, dict tree) except -1:
     return 0
 
 
-cdef int write_zero(Member member, Writer writer) except -1:
+cdef int write_zero(Member member, _Writer writer) except -1:
     """A single value that is not set, of a field that is always written."""
     if member.op == STRUCT:
         writer.octets(member.number, zero(member.child()))
@@ -229,7 +229,7 @@ cdef int write_zero(Member member, Writer writer) except -1:
     return 0
 
 
-cdef int write_value(Member member, Writer writer, int number, object value) except -1:
+cdef int write_value(Member member, _Writer writer, int number, object value) except -1:
     """One value under a field number; None is the zero value."""
     cdef int op = member.op
     cdef Py_ssize_t before
@@ -274,7 +274,7 @@ cdef unsigned long long integer_of(object value) except? 0xFFFFFFFFFFFFFFF1ULL:
     return <unsigned long long>number
 
 
-cdef int write_special(Member member, Writer writer, object value) except -1:
+cdef int write_special(Member member, _Writer writer, object value) except -1:
     """The inside of a message that stands for a value of another JSON form."""
     cdef int op = member.op
     cdef long long seconds = 0
@@ -306,7 +306,7 @@ cdef int write_special(Member member, Writer writer, object value) except -1:
     return write_schema(member, writer, value)
 
 
-cdef int write_strings(Writer writer, int number, object value) except -1:
+cdef int write_strings(_Writer writer, int number, object value) except -1:
     cdef Py_ssize_t i
     cdef list items
     if value is not None:
@@ -316,7 +316,7 @@ cdef int write_strings(Writer writer, int number, object value) except -1:
     return 0
 
 
-cdef int write_schema(Member member, Writer writer, object value) except -1:
+cdef int write_schema(Member member, _Writer writer, object value) except -1:
     cdef Py_ssize_t before, i
     cdef list items
     cdef bint short_form = member.op == SCHEMA_OR_BOOL

@@ -24,7 +24,7 @@ def _container(number: int) -> Tree:
         "name": f"container-{number}",
         "image": f"registry.example.test/team/service-{number}:v1.2.{number}",
         "args": ["--listen=0.0.0.0:8080", "--log-level=info", f"--shard={number}"],
-        "env": [{"name": f"SETTING_{i}", "value": f"value-{i}-of-{number}"} for i in range(10)],
+        "env": [{"name": f"SETTING_{i}", "value": f"value-{i}-of-{number}"} for i in range(4)],
         "ports": [{"name": "http", "containerPort": 8080 + number, "protocol": "TCP"}],
         "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "500m", "memory": "512Mi"}},
         "readinessProbe": {"httpGet": {"path": "/healthz", "port": 8080 + number}, "periodSeconds": 5},
@@ -33,7 +33,7 @@ def _container(number: int) -> Tree:
 
 
 def pod(name: str, number: int = 0) -> Tree:
-    """A Pod of about 5 KB once defaulted and with a status; one in a hundred carries the label `rare=yes`."""
+    """A Pod of about 5 KB once defaulted, with a status and managedFields; one in a hundred carries the label `rare=yes`."""
     labels = {"app": "service", "pod-template-hash": "6d4cf56db6", "tier": f"t{number % 7}"}
     if number % 100 == 0:
         labels["rare"] = "yes"
@@ -48,7 +48,7 @@ def pod(name: str, number: int = 0) -> Tree:
         "spec": {
             "nodeName": f"node-{number % 50}",
             "automountServiceAccountToken": False,
-            "containers": [_container(i) for i in range(2)],
+            "containers": [_container(0)],
             "volumes": [
                 {"name": "config", "configMap": {"name": "service-config"}},
                 {"name": "cache", "emptyDir": {}},
@@ -83,7 +83,7 @@ def pod_status(number: int) -> Tree:
                     "containerID": "containerd://" + "b" * 64,
                     "started": True,
                 }
-                for i in range(2)
+                for i in range(1)
             ],
         }
     }

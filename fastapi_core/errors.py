@@ -79,6 +79,10 @@ class APIError(Exception):
         return status
 
 
+#: A `FieldError.value` that is not printed, for the few errors of the reference that leave it out.
+OMITTED = object()
+
+
 @dataclass(frozen=True, slots=True)
 class FieldError:
     """One entry of a validation error list (`field.Error` of the reference).
@@ -94,7 +98,7 @@ class FieldError:
     def body(self) -> str:
         """The message without the field path, as in `details.causes[].message`."""
         text = self.type
-        if self.type in _VALUE_SHOWN:
+        if self.type in _VALUE_SHOWN and self.value is not OMITTED:
             text += ": " + go_value(self.value)
         return f"{text}: {self.detail}" if self.detail else text
 

@@ -31,7 +31,7 @@ def settle(spec: Tree, before: Tree, configured: Collection[str], default: str) 
     """
     if before and _unchanged_preference(spec, before):
         return []
-    if not spec.get("ipFamilyPolicy"):
+    if spec.get("ipFamilyPolicy") is None:
         spec["ipFamilyPolicy"] = before.get("ipFamilyPolicy") or (REQUIRE if open_ended(spec) else SINGLE)
     errors = _reductions(spec, before) if before else []
     errors += _contradictions(spec)

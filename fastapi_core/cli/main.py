@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 USAGE = """\
 usage: fastapi-core serve [flags]     run the API server
        fastapi-core serve --help      show the flags
+       fastapi-core backup --data-dir DIR FILE
+                                      copy the store, beside a running server or without
        fastapi-core --version"""
 
 
@@ -26,6 +28,10 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     if command == "serve":
         return _serve(args[1:])
+    if command == "backup":
+        from fastapi_core.cli.backup import backup
+
+        return backup(args[1:])
     print(f"fastapi-core: unknown command {command!r}\n{USAGE}" if command else USAGE, file=sys.stderr)
     return 2
 

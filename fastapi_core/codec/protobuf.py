@@ -1,8 +1,8 @@
 """Protobuf as the reference reads and writes it: an envelope that names the kind, around the message of the object.
 
 The tree of a message is the one its JSON has. What is read holds the members the wire holds, to be normalised like a
-JSON body; what is written takes a normalised tree. The walk is compiled (`_ext/protoread.pyx`, `_ext/protowrite.pyx`); this module turns type
-tables into its messages.
+JSON body; what is written takes a normalised tree. The walk is compiled (`_ext/protoread.pyx`, `_ext/protowrite.pyx`);
+this module turns type tables into its messages.
 """
 
 from __future__ import annotations

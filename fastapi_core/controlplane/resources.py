@@ -86,7 +86,7 @@ class Resources:
         found: list[Route] = []
         for definition in self.definitions:
             if definition.key_prefix:
-                scope = Scope(definition, self.stores[definition.key_prefix], self.admission)
+                scope = Scope(definition, self.stores[definition.key_prefix], self.admission, authorizer)
                 self.backends.scopes.setdefault((definition.group, definition.plural), scope)
                 made = endpoints(scope, watches, self.backends)
             elif definition.kind == "ComponentStatus":

@@ -6,6 +6,7 @@ a caller choose for the formats that occur with both.
 
 from __future__ import annotations
 
+import ipaddress
 import re
 import secrets
 from typing import Final
@@ -194,6 +195,20 @@ def port_name(value: str) -> list[str]:
     if value.startswith("-") or value.endswith("-"):
         out.append("must not begin or end with a hyphen")
     return out
+
+
+_IP: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+
+
+def ip_address(value: str) -> list[str]:
+    """An address in its one canonical spelling."""
+    try:
+        found = ipaddress.ip_address(value)
+    except ValueError:
+        octets = value.split(".")
+        spelled = len(octets) == 4 and all(part.isdigit() and len(part) <= 3 and int(part) < 256 for part in octets)
+        return ["must not have leading 0s"] if spelled else [_IP]
+    return [] if str(found) == value else [f'must be in canonical form ("{found}")']
 
 
 def port_number(value: int) -> list[str]:

@@ -28,12 +28,18 @@ ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 STANDARD_FINALIZERS = frozenset({"kubernetes", ORPHAN, FOREGROUND})
 
 _NAME_CHECKS: dict[tuple[str, str], NameCheck] = {
+    ("", "Event"): names.path_segment,
     ("", "Namespace"): names.dns1123_label,
+    ("", "ReplicationController"): lambda name: names.dns1123_subdomain(name, "bytes"),
     ("", "Service"): names.dns1123_label,
     ("rbac.authorization.k8s.io", "Role"): names.path_segment,
     ("rbac.authorization.k8s.io", "ClusterRole"): names.path_segment,
     ("rbac.authorization.k8s.io", "RoleBinding"): names.path_segment,
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): names.path_segment,
+    ("apps", "StatefulSet"): names.dns1123_label,
+    ("policy", "PodDisruptionBudget"): names.path_segment,
+    ("networking.k8s.io", "IPAddress"): names.ip_address,
+    ("resource.k8s.io", "DeviceClass"): lambda name: names.dns1123_subdomain(name, "bytes"),
     ("certificates.k8s.io", "CertificateSigningRequest"): lambda name: [],
     ("apiregistration.k8s.io", "APIService"): names.path_segment,
 }

@@ -6,8 +6,8 @@ from collections.abc import Awaitable
 from typing import Any, NamedTuple
 
 from fastapi_core import errors
+from fastapi_core.codec import decode
 from fastapi_core.codec import json as json_codec
-from fastapi_core.codec import yaml as yaml_codec
 from fastapi_core.http.exchange import Response
 from fastapi_core.patch import managers
 from fastapi_core.patch.apply import Applier, named, plain_failure, sync_last_applied
@@ -37,7 +37,7 @@ def read_configuration(ctx: RequestContext) -> Configuration:
     """The body, YAML 1.1 or JSON; 400 for anything but one object."""
     body = ctx.request.body
     try:
-        parsed = json_codec.parse(body) if body[:1] == b"{" else yaml_codec.parse(body)
+        parsed = decode.parse(body, "json" if body[:1] == b"{" else "yaml")
     except json_codec.DecodeError as error:
         if body[:1] != b"{":
             raise errors.bad_request(f"error decoding YAML: {error}") from error
@@ -52,7 +52,7 @@ def read_configuration(ctx: RequestContext) -> Configuration:
 def _flow_mapping(body: bytes) -> json_codec.Parsed:
     """A body that begins like JSON and is not, but may still be YAML."""
     try:
-        return yaml_codec.parse(body)
+        return decode.parse(body, "yaml")
     except json_codec.DecodeError as error:
         raise errors.bad_request(f"error decoding YAML: {error}") from error
 
@@ -105,9 +105,8 @@ async def _apply(
                 raise _unknown_uid(scope, created)
             created["metadata"].pop("resourceVersion", None)
             try:
-                return render.one(
-                    ctx, scope, await create_object(ctx, scope, created, options, applied=True), status=201
-                )
+                obj = await create_object(ctx, scope, created, options, verb="patch", applied=True)
+                return render.one(ctx, scope, obj, status=201)
             except errors.APIError as error:
                 if error.reason != "AlreadyExists" or not isinstance(error.__cause__, StorageError):
                     raise

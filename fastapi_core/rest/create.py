@@ -14,7 +14,9 @@ from fastapi_core.registry.definition import Tree
 from fastapi_core.registry.metadata import dedup_owner_references
 from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest import render
+from fastapi_core.rest.authorize import check_create
 from fastapi_core.rest.body import Expected, read_object
+from fastapi_core.rest.commit import commit
 from fastapi_core.rest.defaulting import apply_defaults
 from fastapi_core.rest.options import WriteOptions, write_options
 from fastapi_core.rest.scope import Scope
@@ -52,11 +54,12 @@ def manager_of(ctx: RequestContext, options: WriteOptions) -> str:
 
 
 async def create_object(
-    ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions, *, applied: bool = False
+    ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions, *, verb: str = "create", applied: bool = False
 ) -> CachedObject:
     """Gate and commit a decoded new object; with a dry run everything but the commit.
 
-    `applied`: it comes from an apply, which has set the owners of its fields."""
+    `verb`: what the request asked for; another one than create needs the right to create as well. `applied`: it comes
+    from an apply, which has set the owners of its fields."""
     definition = scope.definition
     metadata = tree["metadata"] = dict(tree.get("metadata") or {})
     settle_namespace(scope, ctx.info.namespace, metadata)
@@ -77,6 +80,8 @@ async def create_object(
         ctx,
     )
     await scope.admission.mutate(attributes)
+    if verb != "create":
+        await check_create(ctx, scope)
     generated = not metadata.get("name") and bool(metadata.get("generateName"))
     prefixed = bool(metadata.get("generateName"))
     for attempt in range(1, GENERATE_ATTEMPTS + 1):
@@ -92,7 +97,7 @@ async def create_object(
         try:
             if options.dry_run:
                 return _dry(scope, stored)
-            return await scope.store.create(stored)
+            return await commit(scope.store.create, stored, applied=applied)
         except errors.APIError as error:
             if error.reason != "AlreadyExists" or not prefixed:
                 raise

@@ -6,6 +6,7 @@ from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core._ext.selector import Matcher
 from fastapi_core.admission.chain import AdmissionChain
+from fastapi_core.authz.base import Authorizer
 from fastapi_core.meta.selectors import SelectorError, parse_fields, parse_labels
 from fastapi_core.patch.tracking import Tracker
 from fastapi_core.registry.conversion import converter
@@ -23,10 +24,18 @@ _COMMON_FIELDS = {"metadata.name", "metadata.namespace"}
 class Scope:
     """One resource in one served version, bound to the store all its versions share."""
 
-    def __init__(self, definition: ResourceDefinition, store: ResourceStore, admission: AdmissionChain) -> None:
+    def __init__(
+        self,
+        definition: ResourceDefinition,
+        store: ResourceStore,
+        admission: AdmissionChain,
+        authorizer: Authorizer | None = None,
+    ) -> None:
         self.definition = definition
         self.store = store
         self.admission = admission
+        self.authorizer = authorizer
+        """Asked again where one request turns out to be another verb; None: everything is allowed."""
         self.list_head = (
             f'{{"kind":"{definition.list_kind}","apiVersion":"{definition.group_version}","metadata":{{"resourceVersion":"'
             if not definition.custom

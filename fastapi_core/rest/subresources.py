@@ -53,7 +53,7 @@ def _part(scope: Scope, name: str, verb: str) -> Endpoint:
 
 def part_scope(scope: Scope, strategy: Strategy) -> Scope:
     """The scope of a subresource whose writes follow rules of their own."""
-    return Scope(replace(scope.definition, strategy=strategy), scope.store, scope.admission)
+    return Scope(replace(scope.definition, strategy=strategy), scope.store, scope.admission, scope.authorizer)
 
 
 def status_scope(scope: Scope) -> Scope:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
@@ -17,6 +18,7 @@ from fastapi_core.registry.store import CONFLICT_TEXT, retrying
 from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest import render
 from fastapi_core.rest.body import read_object
+from fastapi_core.rest.commit import commit
 from fastapi_core.rest.create import create_object, expected_of, manager_of, settle_namespace
 from fastapi_core.rest.defaulting import apply_defaults
 from fastapi_core.rest.options import WriteOptions, write_options
@@ -47,10 +49,8 @@ def updater(scope: Scope, subresource: str = "") -> Endpoint:
 def check_name(ctx: RequestContext, metadata: Tree) -> None:
     name, url = metadata.get("name") or "", ctx.info.name
     if not name:
-        raise (
-            errors.bad_request("name must be provided")
-            if "name" in metadata
-            else errors.bad_request(f"the name of the object ({name}) does not match the name on the URL ({url})")
+        raise errors.bad_request(
+            f"the name of the object ({url} based on URL) was undeterminable: name must be provided"
         )
     if name != url:
         raise errors.bad_request(f"the name of the object ({name}) does not match the name on the URL ({url})")
@@ -83,7 +83,7 @@ async def _put(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOpti
     ):
         version = tree["metadata"].get("resourceVersion")
         if version in (None, "", "0"):
-            return render.one(ctx, scope, await create_object(ctx, scope, tree, options), status=201)
+            return render.one(ctx, scope, await create_object(ctx, scope, tree, options, verb="update"), status=201)
     obj = await write(ctx, scope, lambda current: _copy(tree), options, subresource, replace=True)
     return render.one(ctx, scope, obj)
 
@@ -136,7 +136,7 @@ async def write(
         if options.dry_run:
             unsaved = scope.store.unsaved(stored, current.revision)
             return unsaved
-        return await scope.store.update(current, stored)
+        return await commit(partial(scope.store.update, current), stored, applied=applied)
 
     result: CachedObject = await retrying(scope.store, info.namespace, info.name, attempt)
     return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 from fastapi_core.apis.defaulting.rules import (
@@ -115,6 +116,35 @@ def name_label(tree: Tree) -> None:
         if labels is None:
             labels = metadata["labels"] = {}
         labels["kubernetes.io/metadata.name"] = metadata["name"]
+
+
+# What decoding does in the reference: one value under two names, or in two spellings. Whoever sets one owns both.
+
+
+def _account(spec: Tree) -> None:
+    """The old name of serviceAccountName always has the same value."""
+    name = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    if name:
+        spec["serviceAccountName"] = spec["serviceAccount"] = name
+
+
+def _string_data(secret: Tree) -> None:
+    """Plain texts of `stringData` go over `data`; they are never read back."""
+    texts = secret.pop("stringData", None)
+    if texts:
+        data = dict(secret.get("data") or {})
+        for key, text in texts.items():
+            data[key] = base64.b64encode((text or "").encode()).decode()
+        secret["data"] = dict(sorted(data.items()))
+
+
+def _address_ranges(spec: Tree) -> None:
+    """The list of pod ranges begins with the single one of the first API versions."""
+    single, several = spec.get("podCIDR"), spec.get("podCIDRs")
+    if single and (not several or several[0] != single):
+        spec["podCIDRs"] = [single]
+    elif several and not single:
+        spec["podCIDR"] = several[0]
 
 
 # Pods only: templates keep what the user wrote.
@@ -231,6 +261,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "core/v1.ReplicationControllerSpec": (absent(replicas=1),),
     "core/v1.Pod": (_pod,),
     "core/v1.PodSpec": (
+        _account,
         empty(dnsPolicy="ClusterFirst", restartPolicy="Always"),
         absent(securityContext={}, terminationGracePeriodSeconds=30),
         empty(schedulerName="default-scheduler"),
@@ -257,7 +288,8 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "core/v1.ScaleIOVolumeSource": (empty(storageMode="ThinProvisioned", fsType="xfs"),),
     "core/v1.ScaleIOPersistentVolumeSource": (empty(storageMode="ThinProvisioned", fsType="xfs"),),
     "core/v1.HostPathVolumeSource": (absent(type=""),),
-    "core/v1.Secret": (empty(type="Opaque"),),
+    "core/v1.NodeSpec": (_address_ranges,),
+    "core/v1.Secret": (empty(type="Opaque"), _string_data),
     "core/v1.PersistentVolume": (within("status", empty(phase="Pending")),),
     "core/v1.PersistentVolumeSpec": (
         empty(persistentVolumeReclaimPolicy="Retain"),

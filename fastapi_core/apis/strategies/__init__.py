@@ -18,6 +18,8 @@ from fastapi_core.apis.strategies.basics import (
     wipe_status,
 )
 from fastapi_core.apis.strategies.frozen import FROZEN
+from fastapi_core.apis.validation.index import validator
+from fastapi_core.apis.validation.warnings import WARNINGS
 from fastapi_core.errors import FieldError
 from fastapi_core.registry.definition import Strategy
 from fastapi_core.request.context import User
@@ -49,15 +51,11 @@ class Special:
     requester: Callable[[Tree, User], None] | None = None
 
 
-def _secret(new: Tree, old: Tree | None) -> None:
-    config.keep_type(new, old)
-    config.merge_string_data(new, old)
-
-
 _GUARDED = Special(prepare_status=_guard)
 _SPECIAL: dict[tuple[str, str], Special] = {
     ("", "ConfigMap"): Special(validate=config.validate_config_map),
-    ("", "Secret"): Special(prepare=_secret, validate=config.validate_secret),
+    ("", "Secret"): Special(prepare=config.keep_type, validate=config.validate_secret),
+    ("", "LimitRange"): Special(prepare=kinds.prepare_limit_range),
     ("", "Namespace"): Special(prepare=kinds.prepare_namespace, validate=kinds.validate_namespace),
     ("", "Node"): Special(prepare=kinds.prepare_node, own_status=True),
     ("", "PersistentVolume"): Special(prepare=kinds.prepare_volume, prepare_status=kinds.prepare_volume_status),
@@ -97,7 +95,7 @@ def strategy_for(group: str, kind: str, *, status: bool, generation: int, bump: 
     return Strategy(
         prepare=sequence(wipe_status if status and not special.own_status else None, special.prepare, count),
         prepare_status=sequence(keep_desired, special.prepare_status, generations(kind, generation, bump=False)),
-        validate=special.validate or FROZEN.get((group, kind), _valid),
-        warnings=special.warnings,
+        validate=validator(group, kind) or special.validate or FROZEN.get((group, kind), _valid),
+        warnings=WARNINGS.get((group, kind), special.warnings),
         requester=special.requester,
     )

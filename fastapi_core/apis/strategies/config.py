@@ -34,16 +34,6 @@ def _decoded(value: Any) -> bytes:
         return b""
 
 
-def merge_string_data(new: Tree, old: Tree | None) -> None:
-    """Plain texts of `stringData` go over `data`; they are never read back."""
-    texts = new.pop("stringData", None)
-    if texts:
-        data = new.get("data") or {}
-        for key, text in texts.items():
-            data[key] = base64.b64encode((text or "").encode()).decode()
-        new["data"] = dict(sorted(data.items()))
-
-
 def keep_type(new: Tree, old: Tree | None) -> None:
     """A secret that states no type on update keeps its own."""
     if old is not None and not new.get("type"):

@@ -52,6 +52,13 @@ def validate_namespace(new: Tree, old: Tree | None) -> list[FieldError]:
     return errors
 
 
+def prepare_limit_range(new: Tree, old: Tree | None) -> None:
+    """A limit range without a name is called by its uid."""
+    metadata: Tree = new["metadata"]
+    if old is None and not metadata.get("name"):
+        metadata["name"] = metadata["uid"]
+
+
 # Workloads
 
 
@@ -152,7 +159,7 @@ def protect(new: Tree, finalizer: str) -> None:
 def _data_sources(spec: Tree) -> None:
     """The old and the new member for a claim's source say the same; kinds only the new one knows are dropped."""
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
-    if source is not None:
+    if source is not None and reference is None:
         known = (source.get("apiGroup") or "", source.get("kind"))
         if known not in (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot")):
             del spec["dataSource"]
@@ -167,7 +174,6 @@ def _data_sources(spec: Tree) -> None:
 
 def prepare_node(new: Tree, old: Tree | None) -> None:
     """A new node takes no pods until its kubelet says it is ready. Nodes may bring a status when they register."""
-    _address_ranges(new.get("spec") or {})
     if old is not None:
         keep(new, old, "status")
         return
@@ -176,15 +182,6 @@ def prepare_node(new: Tree, old: Tree | None) -> None:
     taints = spec.get("taints") or []
     if not any(t.get("key") == taint["key"] and t.get("effect") == taint["effect"] for t in taints):
         spec["taints"] = [*taints, taint]
-
-
-def _address_ranges(spec: Tree) -> None:
-    """The list of pod ranges begins with the single one of the first API versions."""
-    single, several = spec.get("podCIDR"), spec.get("podCIDRs")
-    if single and (not several or several[0] != single):
-        spec["podCIDRs"] = [single]
-    elif several and not single:
-        spec["podCIDR"] = several[0]
 
 
 # Certificates

@@ -7,13 +7,14 @@ from typing import Any
 
 from fastapi_core.apis.strategies.basics import Tree, keep, keep_metadata
 from fastapi_core.apis.strategies.pods import qos_class
+from fastapi_core.apis.validation import pods as pod_rules
+from fastapi_core.apis.validation.rules import Report
 from fastapi_core.errors import FieldError
 from fastapi_core.registry.definition import Strategy
 
 MIRROR = "kubernetes.io/config.mirror"
 _CONTAINERS = ("initContainers", "containers")
 _RESIZABLE = ("cpu", "memory")
-_FORBIDDEN_IN_EPHEMERAL = ("ports", "resources", "lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
 
 
 def _only(new: Tree, old: Tree, spec: Tree) -> None:
@@ -45,37 +46,9 @@ def validate_ephemeral(new: Tree, old: Tree | None) -> list[FieldError]:
     """Debug containers come and stay as they are."""
     if _static(old):
         return [FieldError("Forbidden", "", "static pods do not support ephemeral containers")]
-    spec: Tree = new.get("spec") or {}
-    containers: list[Tree] = spec.get("ephemeralContainers") or []
-    errors = list(_ephemeral_errors(spec, containers))
-    present = {container.get("name"): container for container in containers}
-    for container in ((old or {}).get("spec") or {}).get("ephemeralContainers") or ():
-        name = container["name"]
-        if name not in present:
-            text = f'existing ephemeral containers "{name}" may not be removed\n'
-        elif present[name] != container:
-            text = f'existing ephemeral containers "{name}" may not be changed\n'
-        else:
-            continue
-        errors.append(FieldError("Forbidden", "spec.ephemeralContainers", text))
-    return errors
-
-
-def _ephemeral_errors(spec: Tree, containers: list[Tree]) -> Iterable[FieldError]:
-    names = [c.get("name") for kind in _CONTAINERS for c in spec.get(kind) or ()]
-    targets, seen = set(names), set(names)
-    for index, container in enumerate(containers):
-        path = f"spec.ephemeralContainers[{index}]"
-        name = container.get("name") or ""
-        if name in seen:
-            yield FieldError("Duplicate value", f"{path}.name", "", name)
-        seen.add(name)
-        target = container.get("targetContainerName")
-        if target and target not in targets:
-            yield FieldError("Not found", f"{path}.targetContainerName", "", target)
-        for member in _FORBIDDEN_IN_EPHEMERAL:
-            if container.get(member):
-                yield FieldError("Forbidden", f"{path}.{member}", "cannot be set for an Ephemeral Container")
+    report = Report(old)
+    pod_rules.ephemeral_update(new, "", report)
+    return report
 
 
 # Resize
@@ -112,7 +85,8 @@ def validate_resize(new: Tree, old: Tree | None) -> list[FieldError]:
         return [FieldError("Forbidden", "", "static pods cannot be resized")]
     if (before.get("os") or {}).get("name") == "windows":
         return [FieldError("Forbidden", "", "windows pods cannot be resized")]
-    errors = []
+    errors = Report(old)
+    pod_rules.pod(new, "", errors)
     status: Tree = old.get("status") or {}
     if qos_class(spec) != (status.get("qosClass") or qos_class(before)):
         text = "Pod QOS Class may not change as a result of resizing"
@@ -121,7 +95,7 @@ def validate_resize(new: Tree, old: Tree | None) -> list[FieldError]:
         errors.append(FieldError("Forbidden", "spec", "Pod running on node without support for resize"))
     order = list(_order_errors(spec, before))
     if order:
-        return errors + order
+        return [*errors, *order]
     for kind in _CONTAINERS:
         pairs = zip(spec.get(kind) or (), before.get(kind) or (), strict=True)
         for index, (container, earlier) in enumerate(pairs):

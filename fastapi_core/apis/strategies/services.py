@@ -49,7 +49,8 @@ def prepare(new: Tree, old: Tree | None) -> None:
 def _keep_allocated(spec: Tree, before: Tree) -> None:
     if has_address(spec) and has_address(before):
         for member in _ADDRESS_MEMBERS:
-            if not spec.get(member) and before.get(member):
+            stated = spec.get(member)
+            if not stated and before.get(member) and (stated is None or member != "ipFamilyPolicy"):
                 spec[member] = before[member]
     if wants_node_ports(spec) and wants_node_ports(before):
         known = {port.get("name") or "": port.get("nodePort") for port in before.get("ports") or ()}
@@ -81,7 +82,7 @@ def _drop_unneeded(spec: Tree, before: Tree) -> None:
         unneeded.append("internalTrafficPolicy")
     if kind != "LoadBalancer":
         unneeded += ["allocateLoadBalancerNodePorts", "loadBalancerClass"]
-    if kind not in ("NodePort", "LoadBalancer") and not spec.get("externalIPs"):
+    if kind not in ("NodePort", "LoadBalancer") and not (kind == "ClusterIP" and spec.get("externalIPs")):
         unneeded.append("externalTrafficPolicy")
     for member in unneeded:
         if spec.get(member) == before.get(member):

@@ -25,7 +25,9 @@ class Cluster:
         self.definition = self.allocator.bind(SERVICE)
 
     def write(self, name: str, spec: Tree, old: Tree | None = None, *, commit: bool = True) -> Tree:
-        tree = normalize(SERVICE.type, {"metadata": {"name": name, "namespace": "n"}, "spec": spec}).tree
+        ports = {} if spec.get("type") == "ExternalName" else {"ports": [{"port": 80}]}
+        whole = {"metadata": {"name": name, "namespace": "n"}, "spec": {**ports, **spec}}
+        tree = normalize(SERVICE.type, whole).tree
         apply_defaults(self.definition, tree)
         strategy = self.definition.strategy
         strategy.prepare(tree, old)
@@ -168,15 +170,15 @@ def test_a_change_of_type_drops_and_gives() -> None:
 def test_address_members_agree(spec: Tree, expected: str) -> None:
     tree = {"metadata": {"name": "x"}, "spec": dict(spec)}
     SERVICE.strategy.prepare(tree, None)
-    assert expected in str(SERVICE.strategy.validate(tree, None)[0])
+    assert any(expected in str(error) for error in SERVICE.strategy.validate(tree, None))
 
 
 def test_addresses_do_not_change() -> None:
     old = {"metadata": {"name": "x"}, "spec": {"clusterIP": "10.0.0.1", "clusterIPs": ["10.0.0.1"]}}
     new = {"metadata": {"name": "x"}, "spec": {"clusterIP": "10.0.0.2"}}
     SERVICE.strategy.prepare(new, old)
-    assert [str(e) for e in SERVICE.strategy.validate(new, old)] == [
-        'spec.clusterIPs[0]: Invalid value: ["10.0.0.2"]: may not change once set'
+    assert 'spec.clusterIPs[0]: Invalid value: ["10.0.0.2"]: may not change once set' in [
+        str(e) for e in SERVICE.strategy.validate(new, old)
     ]
 
 

@@ -231,3 +231,32 @@ _ELSEWHERE = {
 def test_every_type_with_facts_has_rules() -> None:
     named = {rule["type"] for rule in json.loads(FACTS.read_text())["scheme"]}
     assert named - set(RULES) <= _ELSEWHERE
+
+
+def test_string_data_goes_over_data() -> None:
+    found = defaulted("Secret", {"data": {"a": "b2xk", "b": "a2VlcA=="}, "stringData": {"a": "new", "c": "é"}})
+    assert found["data"] == {"a": "bmV3", "b": "a2VlcA==", "c": "w6k="}
+    assert "stringData" not in found
+
+
+@pytest.mark.parametrize("member", ["serviceAccountName", "serviceAccount"])
+def test_an_account_has_two_names(member: str) -> None:
+    spec = defaulted("Pod", pod(**{member: "x"}))["spec"]
+    assert (spec["serviceAccountName"], spec["serviceAccount"]) == ("x", "x")
+    spec = defaulted("Pod", pod(serviceAccountName="x", serviceAccount="y"))["spec"]
+    assert (spec["serviceAccountName"], spec["serviceAccount"]) == ("x", "x")
+    assert "serviceAccount" not in defaulted("Pod", pod())["spec"]
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({"podCIDR": "a"}, ("a", ["a"])),
+        ({"podCIDRs": ["a", "b"]}, ("a", ["a", "b"])),
+        ({"podCIDR": "a", "podCIDRs": ["b"]}, ("a", ["a"])),
+        ({"podCIDR": "a", "podCIDRs": ["a", "b"]}, ("a", ["a", "b"])),
+    ],
+)
+def test_pod_ranges_of_nodes_agree(given: dict[str, Any], wanted: tuple[str, list[str]]) -> None:
+    spec = defaulted("Node", {"spec": given})["spec"]
+    assert (spec["podCIDR"], spec["podCIDRs"]) == wanted
