@@ -120,12 +120,25 @@ def dial_problem(error: BaseException, target: Target) -> str:
     return str(error) or type(error).__name__
 
 
+class _Reader(asyncio.StreamReader):
+    """Keeps what has come when the connection breaks: the break is the end, and who counts bytes notices."""
+
+    def set_exception(self, exc: BaseException) -> None:
+        self.feed_eof()
+
+
+async def _open(target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    loop = asyncio.get_running_loop()
+    reader = _Reader(limit=HEAD_LIMIT, loop=loop)
+    protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+    transport, _ = await loop.create_connection(lambda: protocol, target.host, target.port, ssl=target.tls)
+    return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
+
+
 async def connect(target: Target, timeout: float) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """A connection; raises UpstreamError."""
     try:
-        return await asyncio.wait_for(
-            asyncio.open_connection(target.host, target.port, ssl=target.tls, limit=HEAD_LIMIT), timeout
-        )
+        return await asyncio.wait_for(_open(target), timeout)
     except (OSError, TimeoutError) as error:
         raise UpstreamError(dial_problem(error, target)) from error
 

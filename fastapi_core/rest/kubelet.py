@@ -170,11 +170,19 @@ async def _kubelet_error(reply: Reply, name: str) -> APIError:
 # Streams
 
 
+def connect_query(ctx: RequestContext) -> Query:
+    """The query of a request that connects; 400 for a dry run, which there cannot be."""
+    query = parse_query(ctx.request.query) if ctx.request.query else {}
+    if "dryRun" in query:
+        raise errors.bad_request("dryRun is not supported")
+    return query
+
+
 def connector(scope: Scope, name: str, backends: Backends) -> Endpoint:
     """GET and POST of pods/NAME/exec, attach or portforward."""
 
     def connect(ctx: RequestContext) -> Awaitable[Answer]:
-        query = parse_query(ctx.request.query) if ctx.request.query else {}
+        query = connect_query(ctx)
         pod = scope.store.get(ctx.info.namespace, ctx.info.name).tree()
         container = container_of(pod, first(query, "container")) if name != "portforward" else ""
         node = (pod.get("spec") or {}).get("nodeName")

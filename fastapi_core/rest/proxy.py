@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Awaitable, Callable, Iterable
 from ipaddress import ip_address
+from urllib.parse import urlsplit, urlunsplit
 
 from fastapi_core import errors
 from fastapi_core.admission.chain import Attributes
@@ -14,7 +15,7 @@ from fastapi_core.http.exchange import Answer, Header, Response, Stream
 from fastapi_core.registry.definition import Tree
 from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest.backends import ENDPOINTS, NODES, PODS, SERVICES, SLICES, Backends
-from fastapi_core.rest.kubelet import location, upgraded
+from fastapi_core.rest.kubelet import connect_query, location, upgraded
 from fastapi_core.rest.scope import Scope
 from fastapi_core.rest.upstream import passed_on
 
@@ -144,6 +145,7 @@ def proxier(scope: Scope, backends: Backends) -> Endpoint:
     place = _PLACES[plural]
 
     def proxy(ctx: RequestContext) -> Answer | Awaitable[Answer]:
+        connect_query(ctx)
         rest = _rest(ctx)
         query = f"?{ctx.request.query}" if ctx.request.query else ""
         target = place(backends, ctx.info.namespace, ctx.info.name)
@@ -186,8 +188,21 @@ async def _proxy(ctx: RequestContext, scope: Scope, backends: Backends, target: 
     except UpstreamError as error:
         raise APIError("ServiceUnavailable", f"error trying to reach service: {error}") from error
     kept = [h for h in passed_on(reply.headers) if h[0] != b"content-length" or reply.bodiless]
-    found = backends.upstreams.relay(reply, kept)
+    found = backends.upstreams.relay(reply, [_rewritten(ctx, target, header) for header in kept])
     return found if isinstance(found, Response | Stream) else await found
+
+
+def _rewritten(ctx: RequestContext, target: Target, header: Header) -> Header:
+    """A redirect within the other server, as one within its proxy."""
+    name, value = header
+    if name != b"location":
+        return header
+    url = urlsplit(value.decode("latin-1"))
+    if (url.netloc and url.netloc not in (target.authority, target.host)) or not url.path.startswith("/"):
+        return header
+    parts = ctx.request.path.split("/")
+    prefix = "/".join(parts[: _position(parts) + 1])
+    return name, urlunsplit(("", "", prefix + url.path, url.query, url.fragment)).encode("latin-1")
 
 
 def _forwarded(ctx: RequestContext, target: Target) -> list[Header]:

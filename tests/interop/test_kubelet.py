@@ -113,6 +113,11 @@ def test_the_node_proxy_passes_requests_on(api: Api, kubelet: Kubelet, pod: str,
     redirect = api.connection.getresponse()
     redirect.read()
     assert (redirect.status, redirect.getheader("Location")) == (301, f"{node}/")
+    api.connection.request("GET", f"{node}/moved", headers={"Authorization": f"Bearer {api.token}"})
+    redirect = api.connection.getresponse()
+    redirect.read()
+    assert (redirect.status, redirect.getheader("Location")) == (302, f"{node}/there?x=1")
+    assert api("GET", f"{node}/?dryRun=All")[1]["message"] == "dryRun is not supported"
     assert api("GET", f"/api/v1/nodes/node-{namespace}:1/proxy/")[1]["message"] == "address not allowed"
 
 
