@@ -5,6 +5,7 @@ Everything is made here, once, from the options; nothing below reads flags.
 
 from __future__ import annotations
 
+from ipaddress import ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from fastapi_core import __version__
 from fastapi_core._ext.router import Router
 from fastapi_core.apis.allocation import ServiceAllocator
 from fastapi_core.apis.resources import builtin
-from fastapi_core.controlplane import bootstrap
+from fastapi_core.controlplane import bootstrap, outside
 from fastapi_core.controlplane.metrics import WatchMetrics, export_storage_metrics
 from fastapi_core.controlplane.resources import Resources
 from fastapi_core.discovery.documents import DiscoveryDocuments
@@ -42,10 +43,18 @@ async def compose(completed: Completed) -> GenericServer:
     await storage.open()
     try:
         cacher = Cacher(storage)
+        allocator, upstreams = _allocator(options.network), outside.upstreams(options.kubelet)
         resources = Resources(
-            builtin(), storage, cacher, event_ttl=options.storage.event_ttl, allocator=_allocator(options.network)
+            builtin(),
+            storage,
+            cacher,
+            event_ttl=options.storage.event_ttl,
+            allocator=allocator,
+            issuer=outside.token_issuer(completed),
+            upstreams=upstreams,
         )
         await cacher.open()
+        await resources.services.learn()
         compactor = Compactor(storage)
     except BaseException:
         await storage.close()
@@ -65,8 +74,15 @@ async def compose(completed: Completed) -> GenericServer:
     server.add_hook(
         "scheduling/bootstrap-system-priority-classes", lambda: bootstrap.priority_classes(resources.priority_classes)
     )
+    server.add_hook("start-service-ip-repair-controllers", resources.services.repair)
+    server.add_hook(
+        "start-kubernetes-service-cidr-controller",
+        lambda: bootstrap.service_range(resources.service_ranges, [str(n) for n in allocator.networks]),
+    )
+    server.add_hook("bootstrap-controller", lambda: bootstrap.kubernetes_service(resources, options, server.port))
     server.add_hook("storage-compaction", compaction)
     server.on_shutdown(watches.shutdown, "watches")
+    server.on_shutdown(upstreams.shutdown, "proxied connections")
     server.on_stop(storage.close, "storage")
     server.on_stop(cacher.close, "cacher")
     server.on_stop(compactor.stop, "compactor")
@@ -81,9 +97,10 @@ async def compose(completed: Completed) -> GenericServer:
 
 
 def _allocator(network: Network) -> ServiceAllocator:
-    """Addresses out of the first service range, node ports out of theirs."""
+    """Addresses out of the service ranges, node ports out of theirs."""
     first, last = network.service_node_port_range.split("-")
-    return ServiceAllocator(network.service_cluster_ip_range.split(",")[0].strip(), int(first), int(last))
+    ranges = [str(ip_network(text.strip(), strict=False)) for text in network.service_cluster_ip_range.split(",")]
+    return ServiceAllocator(ranges, int(first), int(last))
 
 
 def _openapi_routes(openapi: OpenAPIEndpoints) -> list[Route]:

@@ -171,9 +171,7 @@ def _members(shape: Shape, old: dict[str, Any], new: dict[str, Any], touched: Fi
         _put(element, _compare(inner, before, after), touched, removed)
 
 
-def _put(
-    element: str, found: tuple[FieldSet | None, FieldSet | None], touched: FieldSet, removed: FieldSet
-) -> None:
+def _put(element: str, found: tuple[FieldSet | None, FieldSet | None], touched: FieldSet, removed: FieldSet) -> None:
     gained, lost = found
     if gained is not None:
         touched[element] = gained

@@ -12,7 +12,14 @@ from typing import Any
 
 Tree = dict[str, Any]
 NS = "defns"
-OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u1", "controller": True, "blockOwnerDeletion": True}
+OWNER = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "name": "o",
+    "uid": "u1",
+    "controller": True,
+    "blockOwnerDeletion": True,
+}
 
 
 def meta(name: str, namespaced: bool = True, rich: bool = False, **more: Any) -> Tree:
@@ -478,7 +485,13 @@ def workloads() -> list[Tree]:
                 "ordinals": {"start": 1},
             },
         },
-        {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": meta("b-cr"), "data": {"a": 1}, "revision": 1},
+        {
+            "apiVersion": "apps/v1",
+            "kind": "ControllerRevision",
+            "metadata": meta("b-cr"),
+            "data": {"a": 1},
+            "revision": 1,
+        },
         {
             "apiVersion": "v1",
             "kind": "ReplicationController",
@@ -737,7 +750,10 @@ def autoscaling() -> Tree:
             "maxReplicas": 3,
             "metrics": [
                 {"type": "Resource", "resource": {"name": "cpu", "target": dict(target)}},
-                {"type": "Pods", "pods": {"metric": dict(metric), "target": {"type": "AverageValue", "averageValue": "1"}}},
+                {
+                    "type": "Pods",
+                    "pods": {"metric": dict(metric), "target": {"type": "AverageValue", "averageValue": "1"}},
+                },
                 {
                     "type": "Object",
                     "object": {
@@ -896,9 +912,7 @@ def storage() -> list[Tree]:
             "apiVersion": group,
             "kind": "CSINode",
             "metadata": meta("b-csin", False),
-            "spec": {
-                "drivers": [{"name": "d.x", "nodeID": "n", "topologyKeys": ["k"], "allocatable": {"count": 1}}]
-            },
+            "spec": {"drivers": [{"name": "d.x", "nodeID": "n", "topologyKeys": ["k"], "allocatable": {"count": 1}}]},
         },
         {
             "apiVersion": group,
@@ -1048,9 +1062,7 @@ def devices() -> list[Tree]:
                 "driver": "d.x",
                 "nodeName": "n",
                 "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
-                "devices": [
-                    {"name": "d", "attributes": {"a": {"string": "s"}}, "capacity": {"m": {"value": "1"}}}
-                ],
+                "devices": [{"name": "d", "attributes": {"a": {"string": "s"}}, "capacity": {"m": {"value": "1"}}}],
             },
         },
     ]

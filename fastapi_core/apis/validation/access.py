@@ -248,7 +248,11 @@ def api_service(tree: Tree, path: str, report: Report) -> None:
     insecure = spec.get("insecureSkipTLSVerify")
     if service is None:
         if spec.get("caBundle"):
-            report.invalid(".spec.caBundle", f"{len(_decoded(spec['caBundle']))} bytes", "local APIServices may not have a caBundle")
+            report.invalid(
+                ".spec.caBundle",
+                f"{len(_decoded(spec['caBundle']))} bytes",
+                "local APIServices may not have a caBundle",
+            )
         if insecure:
             text_ = "local APIServices may not have insecureSkipTLSVerify"
             report.invalid(".spec.insecureSkipTLSVerify", insecure, text_)
@@ -394,5 +398,3 @@ def budget_status(tree: Tree, path: str, report: Report) -> None:
         value = status.get(name) or 0
         if value < 0:
             report.invalid(f".status.{name}", value, "must be greater than or equal to 0")
-
-

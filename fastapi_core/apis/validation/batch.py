@@ -173,8 +173,7 @@ def _success_policy(spec: Tree, path: str, report: Report) -> None:
             report.invalid(at + ".succeededCount", count, text_)
         if indexes is not None and count > total:
             text_ = (
-                f"must be less than or equal to {total} "
-                "(the number of indexes in the specified succeededIndexes field)"
+                f"must be less than or equal to {total} (the number of indexes in the specified succeededIndexes field)"
             )
             report.invalid(at + ".succeededCount", count, text_)
 
@@ -206,7 +205,9 @@ def _plain_spec(spec: Tree, path: str, report: Report) -> None:
     _replacement(spec, path, report)
     template: Tree = spec.get("template") or {}
     pod_template(template, path + ".template", report)
-    _restart(spec, (template.get("spec") or {}).get("restartPolicy") or "", path + ".template.spec.restartPolicy", report)
+    _restart(
+        spec, (template.get("spec") or {}).get("restartPolicy") or "", path + ".template.spec.restartPolicy", report
+    )
 
 
 def _replacement(spec: Tree, path: str, report: Report) -> None:
@@ -336,7 +337,9 @@ def _undirected(spec: Tree) -> Tree:
     for kind in ("containers", "initContainers"):
         if kind in out:
             out[kind] = [{name: part for name, part in item.items() if name != "resources"} for item in out[kind]]
-    affinity = {name: value for name, value in (out.pop("affinity", None) or {}).items() if name != "nodeAffinity" and value}
+    affinity = {
+        name: value for name, value in (out.pop("affinity", None) or {}).items() if name != "nodeAffinity" and value
+    }
     if affinity:
         out["affinity"] = affinity
     return out

@@ -39,7 +39,9 @@ def source(tree: Tree, path: str, report: Report) -> None:
     if group:
         report.each_invalid(path + ".apiGroup", group, formats.subdomain(group))
     elif tree.get("kind") != "PersistentVolumeClaim":
-        report.invalid(path, tree.get("kind") or "", "must be 'PersistentVolumeClaim' when referencing the default apiGroup")
+        report.invalid(
+            path, tree.get("kind") or "", "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
+        )
 
 
 def _sources(spec: Tree, path: str, report: Report) -> None:
@@ -53,9 +55,7 @@ def _sources(spec: Tree, path: str, report: Report) -> None:
             report.each_invalid(path + ".dataSourceRef.namespace", namespace, formats.label(namespace))
             if old is not None:
                 report.invalid(path, {}, "may not be specified when dataSourceRef.namespace is specified")
-        elif old is not None and any(
-            old.get(name) != new.get(name) for name in ("apiGroup", "kind", "name")
-        ):
+        elif old is not None and any(old.get(name) != new.get(name) for name in ("apiGroup", "kind", "name")):
             report.invalid(path, {}, "must match dataSourceRef")
 
 

@@ -38,7 +38,9 @@ def _check(schedule: str) -> None:
             return
         if schedule.startswith(_EVERY):
             if not _duration(schedule[len(_EVERY) :]):
-                raise ValueError(f'failed to parse duration {schedule}: time: invalid duration "{schedule[len(_EVERY):]}"')
+                raise ValueError(
+                    f'failed to parse duration {schedule}: time: invalid duration "{schedule[len(_EVERY) :]}"'
+                )
             return
         raise ValueError(f"unrecognized descriptor: {schedule}")
     fields = schedule.split()

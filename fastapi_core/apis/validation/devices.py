@@ -10,9 +10,7 @@ from fastapi_core.apis.validation.common import template_metadata
 from fastapi_core.apis.validation.rules import IMMUTABLE, Report, Tree
 from fastapi_core.apis.validation.scheduling import node_selector
 
-_NAMED: Final = (
-    "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
-)
+_NAMED: Final = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 _ONE_REQUEST: Final = "exactly one of `exactly` or `firstAvailable` is required"
 _MATCH: Final = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
 _FULL_NAME: Final = "a fully qualified name must be a domain and a name separated by a slash"

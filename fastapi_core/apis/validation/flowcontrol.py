@@ -11,9 +11,7 @@ from fastapi_core.apis.validation.rules import REQUIRED, Report, Tree, text
 _VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
 _SUBJECTS: Final = (("User", "user"), ("Group", "group"), ("ServiceAccount", "serviceAccount"))
 _ACCOUNT_NAME = text("name", formats.subdomain, empty=REQUIRED)
-_ACCOUNT_SPACE = text(
-    "namespace", formats.label, empty=REQUIRED, detail="must specify namespace for service account"
-)
+_ACCOUNT_SPACE = text("namespace", formats.label, empty=REQUIRED, detail="must specify namespace for service account")
 _NAMESPACE: Final = "each member of this list must be '*' or a DNS-1123 label; "
 
 
@@ -193,7 +191,11 @@ def priority_level(tree: Tree, path: str, report: Report) -> None:
         if limited is not None:
             report.forbidden(".spec.limited", "must be nil if the type is not Limited")
         if exempt is not None:
-            _limited({key: value for key, value in exempt.items() if key != "limitResponse"} | _REJECT, ".spec.exempt", report)
+            _limited(
+                {key: value for key, value in exempt.items() if key != "limitResponse"} | _REJECT,
+                ".spec.exempt",
+                report,
+            )
     elif kind == "Limited":
         if exempt is not None:
             report.forbidden(".spec.exempt", "must be nil if the type is Limited")

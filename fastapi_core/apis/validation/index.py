@@ -86,10 +86,16 @@ RULES: Final[dict[tuple[str, str], Rules]] = {
     ("scheduling.k8s.io", "PriorityClass"): Rules(access.priority_class, access.priority_class_update),
     ("storage.k8s.io", "CSIDriver"): Rules(storage_kinds.csi_driver_kind, storage_kinds.csi_driver_update),
     ("storage.k8s.io", "CSINode"): Rules(storage_kinds.csi_node, storage_kinds.csi_node_update),
-    ("storage.k8s.io", "CSIStorageCapacity"): Rules(storage_kinds.storage_capacity, storage_kinds.storage_capacity_update),
+    ("storage.k8s.io", "CSIStorageCapacity"): Rules(
+        storage_kinds.storage_capacity, storage_kinds.storage_capacity_update
+    ),
     ("storage.k8s.io", "StorageClass"): Rules(storage_kinds.storage_class, storage_kinds.storage_class_update),
-    ("storage.k8s.io", "VolumeAttachment"): Rules(storage_kinds.volume_attachment, storage_kinds.volume_attachment_update),
-    ("storage.k8s.io", "VolumeAttributesClass"): Rules(storage_kinds.attributes_class, storage_kinds.attributes_class_update),
+    ("storage.k8s.io", "VolumeAttachment"): Rules(
+        storage_kinds.volume_attachment, storage_kinds.volume_attachment_update
+    ),
+    ("storage.k8s.io", "VolumeAttributesClass"): Rules(
+        storage_kinds.attributes_class, storage_kinds.attributes_class_update
+    ),
 }
 
 Validate = Callable[[Tree, Tree | None], list[FieldError]]

@@ -271,9 +271,7 @@ def service_cidr(tree: Tree, path: str, report: Report) -> None:
     if len(ranges) == 2:
         nets = [formats.network(value) for value in ranges]
         if None not in nets and len({net.version for net in nets if net}) == 1:
-            text_ = (
-                "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
-            )
+            text_ = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
             report.invalid(at, shown("networking.k8s.io/v1.ServiceCIDRSpec", spec), text_)
 
 

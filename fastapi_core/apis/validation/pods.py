@@ -36,7 +36,9 @@ def pod(tree: Tree, path: str, report: Report) -> None:
         if spec.get("schedulingGates") and spec.get("nodeName"):
             report.forbidden(".spec.nodeName", "cannot be set until all schedulingGates have been cleared")
     if spec.get("schedulerName") and (metadata.get("annotations") or {}).get(_MIRROR) and not spec.get("nodeName"):
-        report.invalid(f".metadata.annotations[{_MIRROR}]", "", "must set spec.nodeName if mirror pod annotation is set")
+        report.invalid(
+            f".metadata.annotations[{_MIRROR}]", "", "must set spec.nodeName if mirror pod annotation is set"
+        )
 
 
 def pod_update(tree: Tree, path: str, report: Report) -> None:

@@ -17,7 +17,13 @@ _COUNTED = (
 )  # fmt: skip
 CONTAINER: Final = frozenset(_COMPUTE)
 STANDARD: Final = frozenset(
-    {*_COMPUTE, *_COUNTED, "storage", "requests.storage", *(f"{side}.{name}" for side in ("requests", "limits") for name in _COMPUTE)}
+    {
+        *_COMPUTE,
+        *_COUNTED,
+        "storage",
+        "requests.storage",
+        *(f"{side}.{name}" for side in ("requests", "limits") for name in _COMPUTE),
+    }
 )
 QUOTA: Final = STANDARD - {"storage"}
 _INTEGER: Final = frozenset(_COUNTED)
@@ -108,7 +114,7 @@ def _page_size(name: str, value: Quantity, path: str, report: Report) -> None:
     except ValueError:
         return
     if page.nanos > 0 and value.nanos % page.nanos:
-        report.invalid(path, str(value), f"must be a multiple of {name[len(HUGE):]}")
+        report.invalid(path, str(value), f"must be a multiple of {name[len(HUGE) :]}")
 
 
 def _compare(name: str, request: Quantity, limits: dict[str, str], path: str, report: Report) -> None:

@@ -55,7 +55,9 @@ def _order(item: Tree, path: str, report: Report) -> None:
         if above(request, high):
             report.invalid(at, request, f"default request value {request} is greater than max value {high}")
         if above(request, default):
-            report.invalid(at, request, f"default request value {request} is greater than default limit value {default}")
+            report.invalid(
+                at, request, f"default request value {request} is greater than default limit value {default}"
+            )
         at = f"{path}.default[{name}]"
         if above(low, default):
             report.invalid(at, low, f"min value {low} is greater than default value {default}")

@@ -145,7 +145,9 @@ def between(low: int, high: int) -> str:
     return f"must be between {low} and {high}, inclusive"
 
 
-def number(name: str, low: int, high: int | None = None, detail: str = "", zero: int = CHECK, absent: int = SKIP) -> Rule:
+def number(
+    name: str, low: int, high: int | None = None, detail: str = "", zero: int = CHECK, absent: int = SKIP
+) -> Rule:
     """A whole number in a range. `zero` may be SKIP or REQUIRED; `absent=CHECK` takes an absent one for zero."""
     dotted = "." + name
     message = detail or (NOT_NEGATIVE if high is None and not low else between(low, high or INT32_MAX))

@@ -13,7 +13,10 @@ EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _ALL: Final = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
 _ONE_VALUE: Final = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
 _RANGE: Final = "must be in the range 1-100"
-_HONOR = (choice("nodeAffinityPolicy", "Honor", "Ignore", empty=CHECK), choice("nodeTaintsPolicy", "Honor", "Ignore", empty=CHECK))
+_HONOR = (
+    choice("nodeAffinityPolicy", "Honor", "Ignore", empty=CHECK),
+    choice("nodeTaintsPolicy", "Honor", "Ignore", empty=CHECK),
+)
 _WHEN: Final = ("DoNotSchedule", "ScheduleAnyway")
 _NO_SELECTOR: Final = "must not be specified when labelSelector is not set"
 
@@ -187,7 +190,9 @@ def spread(items: list[Tree], path: str, report: Report) -> None:
             report.required(at + ".topologyKey", "can not be empty")
         if action not in _WHEN:
             report.unsupported(at + ".whenUnsatisfiable", action, _WHEN)
-        if any(key == other.get("topologyKey") and action == other.get("whenUnsatisfiable") for other in items[index + 1 :]):
+        if any(
+            key == other.get("topologyKey") and action == other.get("whenUnsatisfiable") for other in items[index + 1 :]
+        ):
             report.duplicate(at + ".{topologyKey, whenUnsatisfiable}", f"{{{key}, {action}}}")
         domains = item.get("minDomains")
         if domains is not None:

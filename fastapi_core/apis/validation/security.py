@@ -73,7 +73,11 @@ def _app_armor(tree: Tree, path: str, report: Report) -> None:
 def _windows(tree: Tree, path: str, report: Report) -> None:
     spec = tree.get("gmsaCredentialSpec")
     if spec is not None and not 0 < len(spec.encode()) <= 64 * 1024:
-        text = "gmsaCredentialSpec cannot be an empty string" if not spec else "gmsaCredentialSpec size must be under 64 KiB"
+        text = (
+            "gmsaCredentialSpec cannot be an empty string"
+            if not spec
+            else "gmsaCredentialSpec size must be under 64 KiB"
+        )
         report.invalid(path + ".gmsaCredentialSpec", spec, text)
     user = tree.get("runAsUserName")
     if user is not None and not user:

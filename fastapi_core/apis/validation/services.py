@@ -229,7 +229,11 @@ def service_update(tree: Tree, path: str, report: Report) -> None:
             value = spec.get("loadBalancerClass")
             report.invalid(".spec.loadBalancerClass", value, "may not change once set")
         old_port, new_port = before.get("healthCheckNodePort"), spec.get("healthCheckNodePort")
-        if old_port and new_port != old_port and before.get("externalTrafficPolicy") == spec.get("externalTrafficPolicy") == "Local":
+        if (
+            old_port
+            and new_port != old_port
+            and before.get("externalTrafficPolicy") == spec.get("externalTrafficPolicy") == "Local"
+        ):
             report.forbidden(".spec.healthCheckNodePort", "field is immutable")
     service(tree, path, report)
 
@@ -288,9 +292,7 @@ def endpoints(tree: Tree, path: str, report: Report) -> None:
 
 _FAMILIES: Final = ("FQDN", "IPv4", "IPv6")
 _SLICE_TYPE = choice("addressType", *_FAMILIES, empty=REQUIRED)
-_SLICE_PORT = struct(
-    text("name", formats.label), choice("protocol", *PROTOCOLS, empty=CHECK), _APP
-)
+_SLICE_PORT = struct(text("name", formats.label), choice("protocol", *PROTOCOLS, empty=CHECK), _APP)
 _SLICE_REST = struct(
     text("nodeName", formats.subdomain, empty=CHECK),
     text("zone", formats.label_value),

@@ -160,7 +160,9 @@ def volume_spec(spec: Tree, path: str, report: Report) -> None:
     _RECLAIM(spec, path, report)
     if spec.get("nodeAffinity") is not None:
         _affinity(spec["nodeAffinity"], path + ".nodeAffinity", report)
-    report.facts["node affinity"] = (spec.get("nodeAffinity") or {}).get("required") is not None or bool(spec.get("nodeAffinity"))
+    report.facts["node affinity"] = (spec.get("nodeAffinity") or {}).get("required") is not None or bool(
+        spec.get("nodeAffinity")
+    )
     volume_source(spec, path, report)
     host = spec.get("hostPath")
     if host is not None and host.get("path") == "/" and spec.get("persistentVolumeReclaimPolicy") == "Recycle":

@@ -225,5 +225,3 @@ def storage_capacity(tree: Tree, path: str, report: Report) -> None:
 def storage_capacity_update(tree: Tree, path: str, report: Report) -> None:
     storage_capacity(tree, path, report)
     _CAPACITY_FIXED(tree, "", report)
-
-

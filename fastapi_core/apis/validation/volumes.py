@@ -17,9 +17,7 @@ _ISCSI_FORM: Final = "must be valid format starting with iqn, eui, or naa"
 _iqn = re.compile(r"iqn\.\d{4}-\d{2}\.([a-z0-9-.]+)(:([^,;*&$|\s]+))?", re.ASCII)
 _eui = re.compile(r"eui\.[a-fA-F0-9]{16}", re.ASCII)
 _naa = re.compile(r"naa\.[a-fA-F0-9]{32}", re.ASCII)
-_ISCSI_LENGTH: Final = (
-    "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified."
-)
+_ISCSI_LENGTH: Final = "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified."
 _QUOBYTE: Final = "must be a host:port pair or multiple pairs separated by commas"
 
 

@@ -260,7 +260,9 @@ def stateful_set(tree: Tree, path: str, report: Report) -> None:
         report.invalid(at + ".podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'")
     _stateful_strategy(spec.get("updateStrategy") or {}, at + ".updateStrategy", report)
     for rule in _RETENTION:
-        rule(spec.get("persistentVolumeClaimRetentionPolicy") or {}, at + ".persistentVolumeClaimRetentionPolicy", report)
+        rule(
+            spec.get("persistentVolumeClaimRetentionPolicy") or {}, at + ".persistentVolumeClaimRetentionPolicy", report
+        )
     _REPLICAS(spec, at, report)
     _READY(spec, at, report)
     _ordinals(spec, at, report)
@@ -290,7 +292,9 @@ def _stateful_strategy(strategy: Tree, path: str, report: Report) -> None:
             report.invalid(path + ".rollingUpdate", rolling, text_)
     elif kind == "RollingUpdate":
         if rolling is not None and (rolling.get("partition") or 0) < 0:
-            report.invalid(path + ".rollingUpdate.partition", rolling["partition"], "must be greater than or equal to 0")
+            report.invalid(
+                path + ".rollingUpdate.partition", rolling["partition"], "must be greater than or equal to 0"
+            )
     else:
         report.invalid(path, {"Type": kind, "RollingUpdate": rolling}, "must be 'RollingUpdate' or 'OnDelete'")
 
@@ -322,9 +326,7 @@ def stateful_set_update(tree: Tree, path: str, report: Report) -> None:
     stateful_set(tree, path, report)
     spec: Tree = tree.get("spec") or {}
     before: Tree = (report.old or {}).get("spec") or {}
-    if any(
-        spec.get(name) != before.get(name) for name in (spec.keys() | before.keys()) - _STATEFUL_FREE
-    ):
+    if any(spec.get(name) != before.get(name) for name in (spec.keys() | before.keys()) - _STATEFUL_FREE):
         report.forbidden(".spec", STATEFUL_MUTABLE)
 
 

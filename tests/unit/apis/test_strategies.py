@@ -142,7 +142,9 @@ def test_total_sizes() -> None:
 def test_selectors_are_immutable() -> None:
     old = {"metadata": {"name": "x"}, "spec": {"selector": {"matchLabels": {"a": "b"}}}}
     new = {"spec": {"selector": {"matchLabels": {"a": "c"}}}}
-    assert 'spec.selector: Invalid value: {"matchLabels":{"a":"c"}}: field is immutable' in problems("Deployment", new, old)
+    assert 'spec.selector: Invalid value: {"matchLabels":{"a":"c"}}: field is immutable' in problems(
+        "Deployment", new, old
+    )
 
 
 #: Words of the errors about changes, among those about objects that are not whole.
