@@ -18,7 +18,6 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.golden.validation_bases import NS, bases
 
 from fastapi_core import errors
 from fastapi_core.apis.resources import builtin
@@ -32,6 +31,7 @@ from fastapi_core.rest.update import check_name
 from fastapi_core.schema.errors import TypeMismatch
 from fastapi_core.schema.normalize import normalize
 from fastapi_core.schema.types import Field, Type
+from tests.golden.validation_bases import NS, bases
 
 FACTS = Path(__file__).resolve().parents[3] / "shared" / "facts"
 TARGET = 0.97

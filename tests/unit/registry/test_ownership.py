@@ -80,7 +80,10 @@ def test_autoscalers_are_followed_in_both_versions() -> None:
     found = builtin_versions(definition("autoscaling/v2", "HorizontalPodAutoscaler"))
     version = found.get("autoscaling/v1")
     assert version is not None
-    metric = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 5}}}
+    metric = {
+        "type": "Resource",
+        "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 5}},
+    }
     tree = {"metadata": {"name": "h"}, "spec": {"maxReplicas": 3, "metrics": [metric], "scaleTargetRef": None}}
     converted = version.into(tree)
     assert converted["spec"]["targetCPUUtilizationPercentage"] == 5
