@@ -61,12 +61,18 @@ async def compose(completed: Completed) -> GenericServer:
         raise
     routers: list[Router[Endpoint]] = []
     documents = DiscoveryDocuments(resources.definitions)
+    discovery = DiscoveryEndpoints(documents, _yaml)
     server = GenericServer(completed.config, lambda: routers[0], known_group=lambda group: group in documents.versions)
     metrics = completed.config.metrics
     watches = WatchServer(float(options.generic.min_request_timeout), WatchMetrics(metrics))
 
     async def compaction() -> None:
         compactor.start()
+
+    async def announce() -> None:
+        """The port may be known only now; /api tells it to clients."""
+        address = completed.url(server.port).removeprefix("https://")
+        discovery.documents = DiscoveryDocuments(resources.definitions, server_address=address)
 
     server.add_health_check("etcd", storage.check)
     server.add_health_check("etcd-readiness", storage.check, (READYZ,))
@@ -81,6 +87,7 @@ async def compose(completed: Completed) -> GenericServer:
     )
     server.add_hook("bootstrap-controller", lambda: bootstrap.kubernetes_service(resources, options, server.port))
     server.add_hook("storage-compaction", compaction)
+    server.add_hook("announce-server-address", announce)
     server.on_shutdown(watches.shutdown, "watches")
     server.on_shutdown(upstreams.shutdown, "proxied connections")
     server.on_stop(storage.close, "storage")
@@ -88,7 +95,7 @@ async def compose(completed: Completed) -> GenericServer:
     server.on_stop(compactor.stop, "compactor")
     export_storage_metrics(metrics, storage, cacher, resources.definitions)
     routes = resources.routes(watches, completed.config.authorizer)
-    routes += DiscoveryEndpoints(documents, _yaml).routes()
+    routes += discovery.routes()
     routes += server_routes.routes(server)
     routes += _openapi_routes(OpenAPIEndpoints(OpenAPIDocuments(resources.definitions)))
     routes += index_routes(routes, __version__)
