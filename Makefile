@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 SOURCES := setup.py pyproject.toml $(wildcard _ext/*.pyx) $(wildcard fastapi_core/_ext/*.pxd)
 DATA_DIR ?= data
 PORT ?= 6443
+BIND ?= 127.0.0.1
+SECONDS ?= 60
 
 .PHONY: help build serve test unit golden lint bench wheel debug clean
 
@@ -19,6 +21,7 @@ $(BIN)/python:
 	$(BIN)/pip install -q --disable-pip-version-check 'setuptools>=77' 'Cython>=3.2,<4' 'httptools>=0.6.4' wheel
 
 $(BIN)/fastapi-core: $(BIN)/python $(SOURCES)
+	@echo 'Compiling the package: about a minute, once'
 	$(BIN)/pip install -q --disable-pip-version-check --no-build-isolation --config-settings editable_mode=compat -e .
 	@# An editable install leaves bytecode to the first import, which may not be allowed to write it.
 	$(BIN)/python -m compileall -q fastapi_core
@@ -29,7 +32,7 @@ $(VENV)/.dev: $(BIN)/fastapi-core requirements/dev.txt
 	@touch $@
 
 serve: build ## run the server on a SQLite store in ./data
-	$(BIN)/fastapi-core serve --data-dir $(DATA_DIR) --secure-port $(PORT)
+	$(BIN)/fastapi-core serve --data-dir $(DATA_DIR) --secure-port $(PORT) --bind-address $(BIND)
 
 test: $(VENV)/.dev lint unit wheel ## everything CI runs
 
@@ -45,6 +48,7 @@ lint: $(VENV)/.dev ## ruff, mypy strict, stubs of the compiled modules, layers
 
 wheel: $(VENV)/.dev ## wheel and sdist, installed into an empty environment and smoke-tested
 	rm -rf dist build
+	@echo 'Building wheel and sdist, then installing each into an empty environment: some minutes'
 	$(BIN)/python -m build -q --no-isolation --outdir dist .
 	$(BIN)/python tools/smoke.py dist
 
@@ -55,8 +59,19 @@ bench: $(VENV)/.dev ## load over TLS, CPU per operation beside the limit of the 
 	$(BIN)/python -m compileall -q fastapi_core
 	$(BIN)/python -m bench
 
-debug: ## build with assertions and counters of live objects, run the tests on it
-	FASTAPI_CORE_DEBUG=1 $(MAKE) VENV=.venv-debug unit
+# The modules lie beside their stubs whatever they were built for: a build of the other kind has to go first, and after.
+# Not spelled $(MAKE), with which `make -n` would run the line.
+AGAIN := $(MAKE)
+debug: ## build with assertions and checks for undefined behaviour, run the tests on it
+	rm -f fastapi_core/_ext/*.so .venv-debug/bin/fastapi-core
+	FASTAPI_CORE_DEBUG=1 $(AGAIN) VENV=.venv-debug unit; result=$$?; \
+	rm -f fastapi_core/_ext/*.so .venv/bin/fastapi-core; exit $$result
+
+soak: $(VENV)/.dev ## kill -9 rounds under load on one store, SECONDS long
+	$(BIN)/python -m bench.soak --seconds $(SECONDS)
+
+fuzz: $(VENV)/.dev ## every parser of outside bytes, SECONDS for all together
+	$(BIN)/python -m tests.fuzz.engine --seconds $(SECONDS)
 
 clean:
 	rm -rf build dist *.egg-info .venv .venv-debug fastapi_core/_ext/*.so _ext/*.c

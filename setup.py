@@ -2,7 +2,7 @@
 
 Sources (`.pyx`) live in `_ext/`; their headers (`.pxd`, `.pyi`) live in `fastapi_core/_ext/`, where the built modules land.
 With a `.pxd` beside the `.pyx` in a top-level `_ext/`, Cython would silently ignore it.
-`FASTAPI_CORE_DEBUG=1` builds with assertions, symbols and counters of live objects.
+`FASTAPI_CORE_DEBUG=1` builds with assertions, symbols and checks for undefined behaviour.
 """
 
 import os
@@ -26,8 +26,11 @@ MODULES = [
     "typed",  # type-table driven normalisation of object trees
 ]
 
+#: Undefined behaviour (overflow, wild shifts, misalignment) ends the process at the place.
+SANITIZE = ["-fsanitize=undefined", "-fno-sanitize-recover=undefined"]
+
 COMPILE = ["-Wall", "-Wsign-compare", "-Wno-unreachable-code", "-fvisibility=hidden"]
-COMPILE += ["-O1", "-g3", "-UNDEBUG"] if DEBUG else ["-O2", "-g0"]
+COMPILE += ["-O1", "-g3", "-UNDEBUG", *SANITIZE] if DEBUG else ["-O2", "-g0"]
 
 Options.warning_errors = True
 
@@ -36,6 +39,7 @@ extensions = [
         f"fastapi_core._ext.{name}",
         [f"_ext/{name}.pyx"],
         extra_compile_args=COMPILE,
+        extra_link_args=SANITIZE if DEBUG else [],
     )
     for name in MODULES
     if os.path.exists(f"_ext/{name}.pyx")

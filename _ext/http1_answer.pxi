@@ -109,7 +109,7 @@ cdef class Head:
         for i in range(len(fields)):
             name, value = fields[i]
             own = _own_field(<bytes?>name)
-            if own:
+            if own and not (own == 2 and self.status == 101):
                 if kept is None:
                     kept = fields[:i]
                 if own == 1:

@@ -121,6 +121,13 @@ cdef class RequestParser:
     cdef inline Py_ssize_t _buffered(self):
         return 0 if self._buffer is None else len(self._buffer) - self._at
 
+    cdef bytes _take_rest(self):
+        """What has come behind the last message; the parser does not see it."""
+        cdef bytes rest = b"" if self._buffer is None else bytes(self._buffer[self._at:])
+        self._buffer = None
+        self._at = 0
+        return rest
+
     cdef inline const unsigned char* _bytes(self) noexcept:
         if type(self._buffer) is bytes:
             return <const unsigned char*>PyBytes_AS_STRING(self._buffer) + self._at

@@ -34,6 +34,7 @@ cdef class HTTP1Protocol:
     cdef bint _busy, _running, _write_paused, _read_paused, _eof
     cdef bint _yielded               # the next requests are due on the loop's next turn
     cdef bint _last                  # close after the answer under way
+    cdef bint _tunnel                # after a 101 the bytes are the stream's, both ways
     cdef bint _linger                # and drop what the client still sends
     cdef int64_t _linger_left        # body bytes still to come, -1 when unknown
     cdef double _linger_end          # however much still comes
@@ -132,6 +133,9 @@ cdef class HTTP1Protocol:
 
     cdef void _received(self, bytes data) except *:
         if self._state == OPEN:
+            if self._tunnel and self._writer is not None and self._writer._on_data is not None:
+                self._tunnelled(data)
+                return
             self._parser._feed(data)
             if self._waits():
                 self._settle()
@@ -141,6 +145,13 @@ cdef class HTTP1Protocol:
             self._deadline = min(_clock(CLOCK_MONOTONIC) + self._limits.linger, self._linger_end)
             if self._linger_left >= 0:
                 self._dropped(len(data))
+
+    cdef void _tunnelled(self, bytes data) except *:
+        try:
+            self._writer._on_data(data)
+        except Exception:
+            logger.exception("the handler of a tunnel failed")
+            self._abort()
 
     cdef void _dropped(self, Py_ssize_t count) except *:
         self._linger_left -= count
@@ -397,8 +408,12 @@ cdef class HTTP1Protocol:
     cdef void _stream(self, stream) except *:
         cdef Head head = self._head(stream.status, stream.headers, -1)
         cdef ChunkWriter writer = ChunkWriter.__new__(ChunkWriter)
-        head.chunked = self._request.minor > 0
-        if not head.chunked:
+        self._tunnel = stream.status == 101
+        head.chunked = self._request.minor > 0 and not self._tunnel
+        if self._tunnel:
+            head.close = head.http10 = False
+            self._last = True
+        elif not head.chunked:
             head.close = self._last = True
             head.http10 = False
         if self._request.method == "HEAD":

@@ -8,6 +8,7 @@ cdef class ChunkWriter:
     cdef bint _chunked
     cdef list _corked                # what start() writes, sent together with the head
     cdef list _callbacks
+    cdef object _on_data             # takes what the client sends after a switch of protocols
 
     @property
     def buffered(self):
@@ -50,6 +51,26 @@ cdef class ChunkWriter:
         else:
             self._callbacks.append(callback)
 
+    def on_data(self, callback):
+        cdef HTTP1Protocol protocol = self._protocol
+        if protocol is None:
+            return
+        if not protocol._tunnel:
+            raise RuntimeError("the connection still speaks HTTP")
+        self._on_data = callback
+        data = protocol._parser._take_rest()
+        if data:
+            callback(data)
+
+    def pause_reading(self):
+        if self._protocol is not None and not self._protocol._read_paused:
+            self._protocol._read_paused = True
+            self._protocol._transport.pause_reading()
+
+    def resume_reading(self):
+        if self._protocol is not None and self._protocol._read_paused:
+            self._protocol._resume_reading()
+
     cdef void _send(self, bytes data) except *:
         if self._corked is not None:
             self._corked.append(data)
@@ -67,4 +88,5 @@ cdef class ChunkWriter:
         cdef list callbacks = self._callbacks
         self._protocol = None
         self._callbacks = None
+        self._on_data = None
         _run_callbacks(callbacks)

@@ -28,6 +28,15 @@ cdef enum:
     # `,"resourceVersion":"` + 20 digits + `"` and the terminator of snprintf.
     SPLICE_MAX = 48
 
+# Live objects, so that a test can see a leak.
+cdef Py_ssize_t _live_objects = 0
+
+
+def live():
+    """How many cached objects exist now."""
+    return {"CachedObject": _live_objects}
+
+
 cdef struct Layout:
     Py_ssize_t head
     Py_ssize_t meta
@@ -262,9 +271,15 @@ cdef class CachedObject:
     """One committed object at one revision; immutable but for its memo slots."""
 
     def __cinit__(self, *args):
+        global _live_objects
+        _live_objects += 1
         # `__new__` alone must not leave None where C code expects bytes.
         self.head = b""
         self.body = b""
+
+    def __dealloc__(self):
+        global _live_objects
+        _live_objects -= 1
 
     def __init__(
         self,

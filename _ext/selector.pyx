@@ -25,6 +25,15 @@ cdef enum:
     NAMESPACE = 1
     EXTRACTED = 2
 
+# Live matchers, so that a test can see a leak.
+cdef Py_ssize_t _live_matchers = 0
+
+
+def live():
+    """How many matchers exist now."""
+    return {"Matcher": _live_matchers}
+
+
 cdef dict OPERATORS = {"in": IN, "notin": NOT_IN, "exists": EXISTS, "!": ABSENT, "gt": GREATER, "lt": LESS}
 cdef dict FIELDS = {"metadata.name": NAME, "metadata.namespace": NAMESPACE}
 
@@ -139,6 +148,14 @@ cdef class Matcher:
     cdef list _labels
     cdef list _fields
     cdef object _extract
+
+    def __cinit__(self):
+        global _live_matchers
+        _live_matchers += 1
+
+    def __dealloc__(self):
+        global _live_matchers
+        _live_matchers -= 1
 
     def __init__(self, labels, fields, extract=None):
         cdef FieldRequirement requirement

@@ -54,3 +54,6 @@ def list_document(head: bytes, objects: Sequence[CachedObject], tail: bytes, *, 
 
 def watch_frame(event: str, head: bytes, body: bytes, *, chunked: bool = True) -> bytes:
     """`{"type":EVENT,"object":head+body}\\n`, with HTTP chunk framing when `chunked`."""
+
+def live() -> dict[str, int]:
+    """How many objects of the module's classes exist now, by class name."""

@@ -30,3 +30,6 @@ class Matcher:
 
 def selectable_fields(obj: CachedObject, extract: Callable[[CachedObject], dict[str, str]]) -> dict[str, str]:
     """What `extract` says of an object, asked once and kept in its memo."""
+
+def live() -> dict[str, int]:
+    """How many objects of the module's classes exist now, by class name."""

@@ -1,198 +1,234 @@
-"""Cluster addresses and node ports of services.
+"""Gives services their cluster addresses and node ports.
 
-What is taken is read from the services themselves, so nothing has to be given back when one goes or a write fails. A
-value just given out is held for its service for some seconds, until the write that asked for it shows up.
+The strategy's last step before a write picks values (`ServiceAllocator.allocate`); the store of services claims them
+for good (`apis/service_store.py`).
 """
 
 from __future__ import annotations
 
 import random
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, ip_address, ip_network
-from typing import TYPE_CHECKING
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
+from fastapi_core import errors
+from fastapi_core.apis import families
+from fastapi_core.apis.claims import Claims, Value, canonical, owner_of, ports_of
 from fastapi_core.apis.strategies.services import HEADLESS, has_address, wants_health_port, wants_node_ports
-from fastapi_core.errors import FieldError, invalid
+from fastapi_core.errors import APIError, FieldError, invalid
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 
-if TYPE_CHECKING:
-    from fastapi_core._ext.objects import CachedObject
-
-Claims = tuple[tuple[str, ...], tuple[int, ...]]
-HELD_SECONDS = 10.0
-_ADDRESS_FAILURE = "the provided network does not match the current range"
-
-
-def claims(spec: Tree) -> Claims:
-    """(addresses, node ports) that a service holds."""
-    ports = [port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")]
-    if spec.get("healthCheckNodePort"):
-        ports.append(spec["healthCheckNodePort"])
-    return tuple(ip for ip in spec.get("clusterIPs") or () if ip != HEADLESS), tuple(ports)
+Network = IPv4Network | IPv6Network
+NO_RANGE = "the provided network does not match the current range"
+TAKEN = "provided IP is already allocated"
+FULL = "range is full"
+#: Beyond this many addresses a range that looks full is not searched to the end.
+SEARCH_LIMIT = 1 << 20
 
 
-def _cached_claims(obj: CachedObject) -> Claims:
-    found: Claims | None = obj.memo.get(claims)
-    if found is None:
-        found = obj.memo[claims] = claims(obj.tree().get("spec") or {})
-    return found
-
-
-def nothing() -> Iterable[CachedObject]:
+def no_networks() -> Iterable[Network]:
     return ()
 
 
-class ServiceAllocator:
-    """Gives services their addresses (out of `network`) and node ports (`first_port` to `last_port`).
+def nobody(address: str) -> bool:
+    return False
 
-    `services` lists all committed services; set it once the store is there.
+
+class ServiceAllocator:
+    """`networks` are those of the flags, the first one's family is the default. `first_port` to `last_port` are the
+    node ports.
+
+    Set once the stores are there: `more_networks` yields the ranges of ready ServiceCIDRs, `reserved` tells whether an
+    IPAddress object that belongs to no service stands in the way.
     """
 
     def __init__(
-        self,
-        network: str = "10.0.0.0/24",
-        first_port: int = 30000,
-        last_port: int = 32767,
-        services: Callable[[], Iterable[CachedObject]] = nothing,
+        self, networks: Sequence[str] = ("10.0.0.0/24",), first_port: int = 30000, last_port: int = 32767
     ) -> None:
-        parsed = ip_network(network)
-        if not isinstance(parsed, IPv4Network):
-            raise ValueError(f"the service network must be an IPv4 one, not {network}")
-        self.network = parsed
+        self.networks: list[Network] = [ip_network(text) for text in networks]
         self.ports = range(first_port, last_port + 1)
-        self.services = services
-        self._held: dict[str | int, tuple[str, float]] = {}
+        self.claims = Claims()
+        self.more_networks: Callable[[], Iterable[Network]] = no_networks
+        self.reserved: Callable[[str], bool] = nobody
+
+    @property
+    def default_family(self) -> str:
+        return families.IPV4 if self.networks[0].version == 4 else families.IPV6
+
+    @property
+    def first_address(self) -> str:
+        """The address of the `kubernetes` service."""
+        return str(self.networks[0][1])
 
     def bind(self, definition: ResourceDefinition) -> ResourceDefinition:
         """The definition of services with this allocator as its last step before a write."""
         return replace(definition, strategy=replace(definition.strategy, canonicalize=self.allocate))
 
     def allocate(self, new: Tree, old: Tree | None) -> None:
-        """Fill in what the service lacks. Raises Invalid when what it asks for cannot be had."""
-        spec, metadata = new.get("spec") or {}, new["metadata"]
-        owner = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
-        own_addresses, own_ports = claims((old or {}).get("spec") or {})
-        errors: list[FieldError] = []
+        """Fill in what the service lacks. Raises Invalid when what it asks for cannot be had, InternalError when
+        there is nothing left."""
+        spec, name = new.get("spec") or {}, new["metadata"].get("name", "")
+        before: Tree = (old or {}).get("spec") or {}
+        owner = owner_of(new)
         if has_address(spec):
-            errors += self._check_families(spec)
-            if not errors and spec.get("clusterIP") != HEADLESS:
-                errors += self._address(spec, own_addresses, owner)
-        if not errors:
-            errors += self._node_ports(spec, own_ports, owner)
-        if errors:
-            raise invalid("Service", "", metadata.get("name", ""), errors)
+            ranges = self._ranges()
+            problems = families.settle(spec, before if has_address(before) else {}, tuple(ranges), self.default_family)
+            if not problems and spec.get("clusterIP") != HEADLESS:
+                problems = self._addresses(spec, owner, ranges)
+            if problems:
+                raise invalid("Service", "", name, problems)
+        problems = self._node_ports(spec, before, owner)
+        if problems:
+            raise invalid("Service", "", name, problems)
 
-    def _check_families(self, spec: Tree) -> list[FieldError]:
-        if spec.get("clusterIP") == HEADLESS and not spec.get("selector"):
-            return []
-        errors = []
-        policy = spec.get("ipFamilyPolicy")
-        if policy == "RequireDualStack":
-            text = "this cluster is not configured for dual-stack services"
-            errors.append(FieldError("Invalid value", "spec.ipFamilyPolicy", text, policy))
-        for index, family in enumerate(spec.get("ipFamilies") or ()):
-            if family == "IPv6":
-                text = "not configured on this cluster"
-                errors.append(FieldError("Invalid value", f"spec.ipFamilies[{index}]", text, family))
-        return errors
+    # Addresses
 
-    def _taken(self, which: int, owner: str) -> set[str | int]:
-        """What committed services have (0: addresses, 1: ports), and what others were given a moment ago."""
-        now = time.monotonic()
-        self._held = {value: hold for value, hold in self._held.items() if hold[1] > now}
-        taken: set[str | int] = {value for value, hold in self._held.items() if hold[0] != owner}
-        for obj in self.services():
-            taken.update(_cached_claims(obj)[which])
-        return taken
+    def _ranges(self) -> dict[str, list[Network]]:
+        """The networks of each family, those of the flags first."""
+        found: dict[str, list[Network]] = {}
+        for network in (*self.networks, *self.more_networks()):
+            family = families.IPV4 if network.version == 4 else families.IPV6
+            if network not in found.setdefault(family, []):
+                found[family].append(network)
+        return found
 
-    def _hold(self, value: str | int, owner: str) -> None:
-        self._held[value] = (owner, time.monotonic() + HELD_SECONDS)
-
-    def _address(self, spec: Tree, own: tuple[str, ...], owner: str) -> list[FieldError]:
-        wanted: list[str] = spec.get("clusterIPs") or []
-        if not wanted:
-            address = self._free_address(self._taken(0, owner))
-            if address is None:
-                text = "failed to allocate a serviceIP: range is full"
-                return [FieldError("Internal error", "spec.clusterIPs", text)]
-            spec["clusterIP"], spec["clusterIPs"] = address, [address]
-            self._hold(address, owner)
-            return []
-        for address in wanted:
-            if address in own:
-                continue
-            failure = ""
-            if not self._contains(ip_address(address)):
-                failure = _ADDRESS_FAILURE
-            elif address in self._taken(0, owner):
-                failure = "provided IP is already allocated"
-            if failure:
-                text = f"failed to allocate IP {address}: {failure}"
-                return [FieldError("Invalid value", "spec.clusterIPs", text, wanted)]
-            self._hold(address, owner)
+    def _addresses(self, spec: Tree, owner: str, ranges: dict[str, list[Network]]) -> list[FieldError]:
+        asked: list[str] = list(spec.get("clusterIPs") or ())
+        given: list[str] = []
+        for index, family in enumerate(spec["ipFamilies"]):
+            if index < len(asked):
+                failure = self._failure(asked[index], owner, ranges)
+                if failure:
+                    text = f"failed to allocate IP {asked[index]}: {failure}"
+                    return [FieldError("Invalid value", "spec.clusterIPs", text, asked)]
+                given.append(asked[index])
+            else:
+                given.append(self._free_address(ranges[family], owner))
+        for address in given:
+            self.claims.pick(canonical(address), owner)
+        if given:
+            spec["clusterIP"], spec["clusterIPs"] = given[0], given
         return []
 
-    def _contains(self, address: IPv4Address | IPv6Address) -> bool:
-        edges = (self.network.network_address, self.network.broadcast_address)
-        return address in self.network and address not in edges
+    def _failure(self, address: str, owner: str, ranges: dict[str, list[Network]]) -> str:
+        """Why a service cannot have the address it asks for; empty when it can."""
+        parsed = ip_address(address)
+        address = str(parsed)
+        if owner in self.claims.holders(address):
+            return ""
+        networks = ranges.get(families.family_of(address), [])
+        if not any(parsed in network and _usable(network, int(parsed)) for network in networks):
+            return NO_RANGE
+        return TAKEN if self._taken(address, owner) else ""
 
-    def _free_address(self, taken: set[str | int]) -> str | None:
-        """A free address, first from the part of the network that is not for chosen ones."""
-        size = self.network.num_addresses
-        chosen = min(max(16, size // 16), 256) if size > 16 else 1
-        base = int(self.network.network_address)
-        for offset in (*_from_anywhere(chosen, size - 1), *range(1, chosen)):
-            address = str(IPv4Address(base + offset))
-            if address not in taken:
-                return address
-        return None
+    def _taken(self, address: str, owner: str) -> bool:
+        return self.claims.taken(address, owner) or self.reserved(address)
 
-    def _node_ports(self, spec: Tree, own: tuple[int, ...], owner: str) -> list[FieldError]:
-        asked = [(f"spec.ports[{i}].nodePort", port) for i, port in enumerate(spec.get("ports") or ())]
-        needs_health = wants_health_port(spec) and not spec.get("healthCheckNodePort")
-        if not needs_health and not any(port.get("nodePort") for _, port in asked) and not wants_node_ports(spec):
-            return []
-        taken = self._taken(1, owner)
-        errors = []
-        given: set[int] = set()
-        for field, port in asked:
-            number = port.get("nodePort")
+    def _free_address(self, networks: list[Network], owner: str) -> str:
+        """A free address, first from the part of a network that is not for chosen ones."""
+        for network in networks:
+            for offset in _offsets(network):
+                address = str(network[offset])
+                if not self._taken(address, owner):
+                    return address
+        raise errors.internal(f"failed to allocate a serviceIP: {FULL}")
+
+    # Node ports
+
+    def _node_ports(self, spec: Tree, before: Tree, owner: str) -> list[FieldError]:
+        """Check the ports that are stated, then give the rest. One port number serves several protocols."""
+        own, mine = set(ports_of(before)), set[int]()
+        entries: list[Tree] = spec.get("ports") or []
+        for index, entry in enumerate(entries):
+            number = entry.get("nodePort")
+            if number and number not in own and number not in mine:
+                failure = self._port_failure(number, owner)
+                if failure:
+                    return [FieldError("Invalid value", f"spec.ports[{index}].nodePort", failure, number)]
             if number:
-                if number not in own and number not in given and (failure := self._port_failure(number, taken)):
-                    errors.append(FieldError("Invalid value", field, failure, number))
-                given.add(number)
-        taken |= given
-        for number in () if errors else given:
-            self._hold(number, owner)
+                mine.add(number)
+        health = spec.get("healthCheckNodePort")
+        if health and health not in own:
+            failure = self._port_failure(health, owner)
+            if failure:
+                raise errors.internal(f"failed to allocate requested HealthCheck NodePort {health}: {failure}")
+            mine.add(health)
         if wants_node_ports(spec):
-            for field, port in asked:
-                if not port.get("nodePort"):
-                    errors += self._give_port(port, "nodePort", field, taken, owner)
-        if needs_health:
-            errors += self._give_port(spec, "healthCheckNodePort", "spec.healthCheckNodePort", taken, owner)
-        return errors
+            shared = {entry["port"]: entry["nodePort"] for entry in entries if entry.get("nodePort")}
+            for entry in entries:
+                if not entry.get("nodePort"):
+                    number = shared.get(entry["port"])
+                    twin = number is not None and not _same_protocol(entries, entry, number)
+                    entry["nodePort"] = number if twin else self._free_port(mine, owner, "a nodePort")
+                    shared.setdefault(entry["port"], entry["nodePort"])
+                    mine.add(entry["nodePort"])
+        if wants_health_port(spec) and not health:
+            spec["healthCheckNodePort"] = number = self._free_port(mine, owner, "a HealthCheck NodePort 0")
+            mine.add(number)
+        for number in mine - own:
+            self.claims.pick(number, owner)
+        return []
 
-    def _port_failure(self, number: int, taken: set[str | int]) -> str:
+    def _port_failure(self, number: int, owner: str) -> str:
         if number not in self.ports:
             span = f"{self.ports[0]}-{self.ports[-1]}"
             return f"provided port is not in the valid range. The range of valid ports is {span}"
-        return "provided port is already allocated" if number in taken else ""
+        return "provided port is already allocated" if self.claims.taken(number, owner) else ""
 
-    def _give_port(self, target: Tree, member: str, field: str, taken: set[str | int], owner: str) -> list[FieldError]:
-        for number in _from_anywhere(self.ports[0], self.ports[-1] + 1):
-            if number not in taken:
-                target[member] = number
-                taken.add(number)
-                self._hold(number, owner)
-                return []
-        return [FieldError("Internal error", field, "failed to allocate a nodePort: range is full")]
+    def _free_port(self, mine: set[int], owner: str, what: str) -> int:
+        size = len(self.ports)
+        chosen = min(max(16, size // 32), 128) if size > 16 else 0
+        for offset in (*_from_anywhere(chosen, size), *_from_anywhere(0, chosen)):
+            number = self.ports[offset]
+            if number not in mine and not self.claims.taken(number, owner):
+                return number
+        raise errors.internal(f"failed to allocate {what}: {FULL}")
+
+    def lost(self, tree: Tree, value: Value) -> APIError:
+        """What a write is told that comes too late for a value it was given."""
+        spec, name = tree["spec"], tree["metadata"].get("name", "")
+        if isinstance(value, str):
+            text = f"failed to allocate IP {value}: {TAKEN}"
+            problem = FieldError("Invalid value", "spec.clusterIPs", text, spec.get("clusterIPs"))
+        else:
+            places = (i for i, entry in enumerate(spec.get("ports") or ()) if entry.get("nodePort") == value)
+            field = next((f"spec.ports[{index}].nodePort" for index in places), "spec.healthCheckNodePort")
+            problem = FieldError("Invalid value", field, "provided port is already allocated", value)
+        return invalid("Service", "", name, [problem])
 
 
-def _from_anywhere(start: int, stop: int) -> Iterable[int]:
+def _same_protocol(entries: list[Tree], entry: Tree, number: int) -> bool:
+    """Whether another entry has that node port for the same protocol: then it cannot be shared."""
+    protocol = entry.get("protocol") or "TCP"
+    return any(
+        other is not entry and other.get("nodePort") == number and (other.get("protocol") or "TCP") == protocol
+        for other in entries
+    )
+
+
+def _usable(network: Network, number: int) -> bool:
+    """Not the network's own address; in IPv4 not the broadcast address either."""
+    offset = number - int(network.network_address)
+    return 0 < offset < network.num_addresses - (network.version == 4)
+
+
+def _offsets(network: Network) -> Iterator[int]:
+    """Offsets to try in a network: from anywhere behind the part for chosen addresses, then that part."""
+    size = network.num_addresses
+    last = size - (network.version == 4)
+    chosen = min(max(16, size // 16), 256) if size > 16 else 1
+    if size > SEARCH_LIMIT:
+        # So large that a random address is as good as free; a run of the search limit makes an end.
+        start = random.randrange(chosen, last)
+        yield from range(start, min(start + SEARCH_LIMIT, last))
+    else:
+        yield from _from_anywhere(chosen, last)
+    yield from _from_anywhere(1, chosen)
+
+
+def _from_anywhere(start: int, stop: int) -> Iterator[int]:
     """All of range(start, stop), beginning at a random place."""
-    if start >= stop:
-        return ()
-    middle = random.randrange(start, stop)
-    return (*range(middle, stop), *range(start, middle))
+    if start < stop:
+        middle = random.randrange(start, stop)
+        yield from range(middle, stop)
+        yield from range(start, middle)

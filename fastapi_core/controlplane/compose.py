@@ -5,6 +5,7 @@ Everything is made here, once, from the options; nothing below reads flags.
 
 from __future__ import annotations
 
+from ipaddress import ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from fastapi_core import __version__
 from fastapi_core._ext.router import Router
 from fastapi_core.apis.allocation import ServiceAllocator
 from fastapi_core.apis.resources import builtin
-from fastapi_core.controlplane import bootstrap
+from fastapi_core.controlplane import bootstrap, outside
 from fastapi_core.controlplane.metrics import WatchMetrics, export_storage_metrics
 from fastapi_core.controlplane.resources import Resources
 from fastapi_core.discovery.documents import DiscoveryDocuments
@@ -42,16 +43,25 @@ async def compose(completed: Completed) -> GenericServer:
     await storage.open()
     try:
         cacher = Cacher(storage)
+        allocator, upstreams = _allocator(options.network), outside.upstreams(options.kubelet)
         resources = Resources(
-            builtin(), storage, cacher, event_ttl=options.storage.event_ttl, allocator=_allocator(options.network)
+            builtin(),
+            storage,
+            cacher,
+            event_ttl=options.storage.event_ttl,
+            allocator=allocator,
+            issuer=outside.token_issuer(completed),
+            upstreams=upstreams,
         )
         await cacher.open()
+        await resources.services.learn()
         compactor = Compactor(storage)
     except BaseException:
         await storage.close()
         raise
     routers: list[Router[Endpoint]] = []
     documents = DiscoveryDocuments(resources.definitions)
+    discovery = DiscoveryEndpoints(documents, _yaml)
     server = GenericServer(completed.config, lambda: routers[0], known_group=lambda group: group in documents.versions)
     metrics = completed.config.metrics
     watches = WatchServer(float(options.generic.min_request_timeout), WatchMetrics(metrics))
@@ -59,20 +69,33 @@ async def compose(completed: Completed) -> GenericServer:
     async def compaction() -> None:
         compactor.start()
 
+    async def announce() -> None:
+        """The port may be known only now; /api tells it to clients."""
+        address = completed.url(server.port).removeprefix("https://")
+        discovery.documents = DiscoveryDocuments(resources.definitions, server_address=address)
+
     server.add_health_check("etcd", storage.check)
     server.add_health_check("etcd-readiness", storage.check, (READYZ,))
     server.add_hook("start-system-namespaces-controller", lambda: bootstrap.system_namespaces(resources.namespaces))
     server.add_hook(
         "scheduling/bootstrap-system-priority-classes", lambda: bootstrap.priority_classes(resources.priority_classes)
     )
+    server.add_hook("start-service-ip-repair-controllers", resources.services.repair)
+    server.add_hook(
+        "start-kubernetes-service-cidr-controller",
+        lambda: bootstrap.service_range(resources.service_ranges, [str(n) for n in allocator.networks]),
+    )
+    server.add_hook("bootstrap-controller", lambda: bootstrap.kubernetes_service(resources, options, server.port))
     server.add_hook("storage-compaction", compaction)
+    server.add_hook("announce-server-address", announce)
     server.on_shutdown(watches.shutdown, "watches")
+    server.on_shutdown(upstreams.shutdown, "proxied connections")
     server.on_stop(storage.close, "storage")
     server.on_stop(cacher.close, "cacher")
     server.on_stop(compactor.stop, "compactor")
     export_storage_metrics(metrics, storage, cacher, resources.definitions)
     routes = resources.routes(watches, completed.config.authorizer)
-    routes += DiscoveryEndpoints(documents, _yaml).routes()
+    routes += discovery.routes()
     routes += server_routes.routes(server)
     routes += _openapi_routes(OpenAPIEndpoints(OpenAPIDocuments(resources.definitions)))
     routes += index_routes(routes, __version__)
@@ -81,9 +104,10 @@ async def compose(completed: Completed) -> GenericServer:
 
 
 def _allocator(network: Network) -> ServiceAllocator:
-    """Addresses out of the first service range, node ports out of theirs."""
+    """Addresses out of the service ranges, node ports out of theirs."""
     first, last = network.service_node_port_range.split("-")
-    return ServiceAllocator(network.service_cluster_ip_range.split(",")[0].strip(), int(first), int(last))
+    ranges = [str(ip_network(text.strip(), strict=False)) for text in network.service_cluster_ip_range.split(",")]
+    return ServiceAllocator(ranges, int(first), int(last))
 
 
 def _openapi_routes(openapi: OpenAPIEndpoints) -> list[Route]:

@@ -10,13 +10,18 @@ from fastapi_core.admission.plugins.namespaces import NamespaceLifecycle
 from fastapi_core.admission.plugins.pods import DefaultTolerationSeconds, Priority, ServiceAccountName
 from fastapi_core.apis.allocation import ServiceAllocator
 from fastapi_core.apis.resources import deprecation
+from fastapi_core.apis.service_store import ServiceStore
+from fastapi_core.authn.issuer import TokenIssuer
 from fastapi_core.authz.base import Authorizer
 from fastapi_core.registry.definition import ResourceDefinition
 from fastapi_core.registry.fields import extractor
 from fastapi_core.registry.store import ResourceStore
 from fastapi_core.request.routing import Route, resource_routes
+from fastapi_core.rest.backends import SERVICES, Backends
+from fastapi_core.rest.components import Components
 from fastapi_core.rest.install import endpoints, virtual_endpoints, warned
 from fastapi_core.rest.scope import Scope
+from fastapi_core.rest.upstream import Upstreams
 from fastapi_core.rest.watch import WatchServer
 from fastapi_core.storage.cacher.cacher import Cacher
 from fastapi_core.storage.interface import Storage
@@ -36,6 +41,8 @@ class Resources:
         *,
         event_ttl: float,
         allocator: ServiceAllocator,
+        issuer: TokenIssuer,
+        upstreams: Upstreams,
     ) -> None:
         self._allocator = allocator
         self.definitions = tuple(self._adapted(d, event_ttl) for d in definitions)
@@ -46,8 +53,18 @@ class Resources:
             extract = extractor(definition, None)
             cache = cacher.resource(definition.key_prefix, extract, TRIGGERS.get(definition.key_prefix, ()))
             self.stores[definition.key_prefix] = ResourceStore(definition, storage, cache)
-        services = self.stores["/registry/services/specs/"]
-        self._allocator.services = lambda: services.cache.list().objects
+        plain = self.stores[SERVICES]
+        self.services = ServiceStore(
+            plain.definition,
+            storage,
+            plain.cache,
+            allocator,
+            self.stores["/registry/ipaddresses/"],
+            self.stores["/registry/servicecidrs/"],
+        )
+        self.stores[SERVICES] = self.services
+        self.backends = Backends(self.stores, issuer, upstreams)
+        self.service_ranges = self.stores["/registry/servicecidrs/"]
         self.namespaces = self.stores["/registry/namespaces/"]
         self.priority_classes = self.stores["/registry/priorityclasses/"]
         self.admission = AdmissionChain(
@@ -70,14 +87,23 @@ class Resources:
         for definition in self.definitions:
             if definition.key_prefix:
                 scope = Scope(definition, self.stores[definition.key_prefix], self.admission, authorizer)
-                made = endpoints(scope, watches)
+                self.backends.scopes.setdefault((definition.group, definition.plural), scope)
+                made = endpoints(scope, watches, self.backends)
+            elif definition.kind == "ComponentStatus":
+                made = self._components(definition).endpoints()
             else:
-                made = virtual_endpoints(definition, authorizer)
+                made = virtual_endpoints(definition, authorizer, self.backends)
             warning = deprecation(definition)
             if warning:
                 made = {verb: warned(endpoint, warning) for verb, endpoint in made.items()}
             found += resource_routes(definition, made)
         return found
+
+    def _components(self, definition: ResourceDefinition) -> Components:
+        """Made for each answer: a store that keeps none of its own, beside any cache for its revision."""
+        named = replace(definition, key_prefix="/registry/componentstatuses/")
+        store = ResourceStore(named, self.storage, self.namespaces.cache)
+        return Components(Scope(named, store, self.admission), self.backends.upstreams, self.storage.check)
 
 
 def _storage_versions(definitions: Iterable[ResourceDefinition]) -> list[ResourceDefinition]:

@@ -66,12 +66,24 @@ class StreamWriter(Protocol):
     def on_close(self, callback: Callable[[], None]) -> None:
         """Call once when the client goes away or the stream ends, whichever is first."""
 
+    def on_data(self, callback: Callable[[bytes], None]) -> None:
+        """Behind a head of status 101: call with what the client sends, from what it has sent already on."""
+
+    def pause_reading(self) -> None:
+        """Behind a 101: take no more from the client for now."""
+
+    def resume_reading(self) -> None:
+        """Go on taking."""
+
 
 class Stream:
     """An answer of unknown length: head first, then whatever `start` writes, now or later.
 
     `start` is called exactly once, also when nobody listens (a HEAD request, a client that has gone): the writer is
     closed then, and `on_close` calls back at once. What it writes before it returns goes out with the head.
+
+    With status 101 the connection is the stream's from then on: bytes go both ways as they are (`on_data`), the
+    handler's Connection header stands, and the end of the stream ends the connection.
     """
 
     __slots__ = ("headers", "start", "status")

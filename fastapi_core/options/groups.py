@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fastapi_core.options.flags import BOOL, DURATION, INT, STRING, STRINGS, flag
+from fastapi_core.options.flags import BOOL, DURATION, INT, STRING, STRING_ARRAY, STRINGS, flag
 
 
 @dataclass(slots=True)
@@ -79,6 +79,44 @@ class Authentication:
     anonymous_auth: bool = flag(
         "anonymous-auth", BOOL, True, "Let requests without credentials reach the health and version paths."
     )
+    service_account_issuer: tuple[str, ...] = flag(
+        "service-account-issuer", STRING_ARRAY, (), "Issuer of service account tokens; the first one given is used."
+    )
+    service_account_signing_key_file: str = flag(
+        "service-account-signing-key-file", STRING, "", "PEM file of the key that signs tokens; empty: one is made."
+    )
+    service_account_max_token_expiration: float = flag(
+        "service-account-max-token-expiration", DURATION, 0.0, "Longest life of a token; 0 for no limit."
+    )
+    service_account_extend_token_expiration: bool = flag(
+        "service-account-extend-token-expiration", BOOL, True, "Let tokens that pods mount live on for a year."
+    )
+    api_audiences: tuple[str, ...] = flag(
+        "api-audiences", STRINGS, (), "Audiences of tokens that name none; empty: the issuer."
+    )
+
+
+@dataclass(slots=True)
+class Kubelet:
+    """How the server reaches the kubelets: logs, exec, port forwarding."""
+
+    kubelet_certificate_authority: str = flag(
+        "kubelet-certificate-authority",
+        STRING,
+        "",
+        "PEM bundle that kubelets' certificates are checked with; empty: unchecked.",
+    )
+    kubelet_client_certificate: str = flag(
+        "kubelet-client-certificate", STRING, "", "PEM file of the client certificate shown to kubelets."
+    )
+    kubelet_client_key: str = flag("kubelet-client-key", STRING, "", "PEM file of its key.")
+    kubelet_preferred_address_types: tuple[str, ...] = flag(
+        "kubelet-preferred-address-types",
+        STRINGS,
+        ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"),
+        "Kinds of node addresses, the first that a node has is used.",
+    )
+    kubelet_timeout: float = flag("kubelet-timeout", DURATION, 5.0, "Time to connect to a kubelet.")
 
 
 @dataclass(slots=True)
@@ -104,6 +142,7 @@ GROUPS: dict[str, type] = {
     "generic": Generic,
     "storage": Storage,
     "authentication": Authentication,
+    "kubelet": Kubelet,
     "network": Network,
     "logging": Logging,
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 _VALUES = """
     admission-control admission-control-config-file allow-metric-labels allow-metric-labels-manifest
-    api-audiences audit-log-batch-buffer-size audit-log-batch-max-size audit-log-batch-max-wait
+    audit-log-batch-buffer-size audit-log-batch-max-size audit-log-batch-max-wait
     audit-log-batch-throttle-burst audit-log-batch-throttle-qps audit-log-format audit-log-maxage
     audit-log-maxbackup audit-log-maxsize audit-log-mode audit-log-path audit-log-truncate-max-batch-size
     audit-log-truncate-max-event-size audit-log-version audit-policy-file audit-webhook-batch-buffer-size
@@ -26,16 +26,15 @@ _VALUES = """
     endpoint-reconciler-type etcd-cafile etcd-certfile etcd-compaction-interval etcd-count-metric-poll-period
     etcd-db-metric-poll-interval etcd-healthcheck-timeout etcd-keyfile etcd-prefix etcd-readycheck-timeout
     etcd-servers etcd-servers-overrides feature-gates goaway-chance http2-max-streams-per-connection
-    kubelet-certificate-authority kubelet-client-certificate kubelet-client-key kubelet-preferred-address-types
-    kubelet-timeout kubernetes-service-node-port lease-reuse-duration-seconds log-flush-frequency
+    kubernetes-service-node-port lease-reuse-duration-seconds log-flush-frequency
     log-json-info-buffer-size log-text-info-buffer-size max-connection-bytes-per-sec min-compatibility-version
     oidc-ca-file oidc-client-id oidc-groups-claim oidc-groups-prefix oidc-issuer-url oidc-required-claim
     oidc-signing-algs oidc-username-claim oidc-username-prefix peer-advertise-ip peer-advertise-port
     peer-ca-file proxy-client-cert-file proxy-client-key-file requestheader-allowed-names
     requestheader-client-ca-file requestheader-extra-headers-prefix requestheader-group-headers
-    requestheader-uid-headers requestheader-username-headers runtime-config service-account-issuer
-    service-account-jwks-uri service-account-key-file service-account-max-token-expiration
-    service-account-signing-endpoint service-account-signing-key-file show-hidden-metrics-for-version
+    requestheader-uid-headers requestheader-username-headers runtime-config
+    service-account-jwks-uri service-account-key-file
+    service-account-signing-endpoint show-hidden-metrics-for-version
     shutdown-watch-termination-grace-period storage-backend storage-initialization-timeout storage-media-type
     tls-cipher-suites tls-curve-preferences tls-min-version tls-sni-cert-key tracing-config-file vmodule
     watch-cache-sizes
@@ -46,7 +45,7 @@ _SWITCHES = """
     contention-profiling disable-http2-serving emulation-forward-compatible enable-aggregator-routing
     enable-bootstrap-token-auth enable-garbage-collector enable-logs-handler enable-priority-and-fairness
     encryption-provider-config-automatic-reload log-json-split-stream log-text-split-stream profiling
-    runtime-config-emulation-forward-compatible service-account-extend-token-expiration service-account-lookup
+    runtime-config-emulation-forward-compatible service-account-lookup
     shutdown-send-retry-after watch-cache permit-address-sharing permit-port-sharing
 """
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from fastapi_core.obs.logs import FORMATS
 from fastapi_core.options.flags import Flag, OptionsError, flags_of, parse
-from fastapi_core.options.groups import GROUPS, Authentication, Generic, Logging, Network, Serving, Storage
+from fastapi_core.options.groups import GROUPS, Authentication, Generic, Kubelet, Logging, Network, Serving, Storage
 from fastapi_core.options.inert import INERT
 
 
@@ -22,6 +22,7 @@ class Options:
     generic: Generic = field(default_factory=Generic)
     storage: Storage = field(default_factory=Storage)
     authentication: Authentication = field(default_factory=Authentication)
+    kubelet: Kubelet = field(default_factory=Kubelet)
     network: Network = field(default_factory=Network)
     logging: Logging = field(default_factory=Logging)
     inert: list[str] = field(default_factory=list)
@@ -46,6 +47,7 @@ class Options:
             *_check_serving(self.serving),
             *_check_generic(self.generic),
             *_check_network(self.network),
+            *_check_kubelet(self.kubelet),
             *_check_files(self),
             *_check_rest(self),
         ]
@@ -138,6 +140,20 @@ def _check_network(network: Network) -> list[str]:
     return wrong
 
 
+_ADDRESS_TYPES = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
+
+
+def _check_kubelet(kubelet: Kubelet) -> list[str]:
+    wrong = []
+    if bool(kubelet.kubelet_client_certificate) != bool(kubelet.kubelet_client_key):
+        lacking = "kubelet-client-key" if kubelet.kubelet_client_certificate else "kubelet-client-certificate"
+        wrong.append(f"--{lacking}: is needed too, certificate and key come together")
+    for kind in kubelet.kubelet_preferred_address_types:
+        if kind not in _ADDRESS_TYPES:
+            wrong.append(f"--kubelet-preferred-address-types: {kind!r} is none of {', '.join(_ADDRESS_TYPES)}")
+    return wrong
+
+
 def _check_files(options: Options) -> list[str]:
     wrong = []
     for name, path in (
@@ -145,6 +161,10 @@ def _check_files(options: Options) -> list[str]:
         ("tls-private-key-file", options.serving.tls_private_key_file),
         ("client-ca-file", options.authentication.client_ca_file),
         ("token-auth-file", options.authentication.token_auth_file),
+        ("service-account-signing-key-file", options.authentication.service_account_signing_key_file),
+        ("kubelet-certificate-authority", options.kubelet.kubelet_certificate_authority),
+        ("kubelet-client-certificate", options.kubelet.kubelet_client_certificate),
+        ("kubelet-client-key", options.kubelet.kubelet_client_key),
     ):
         if path and not os.access(path, os.R_OK):
             found = os.path.exists(path)

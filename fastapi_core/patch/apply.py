@@ -63,17 +63,22 @@ class Applier:
     def _attempt(
         self, current: Tree, config: Tree, managed: Managed, who: Identity, now: str, *, force: bool
     ) -> Applied:
+        self._check(config)
+        try:
+            return self._merged(current, config, managed, who, now, force=force)
+        except ItemError as error:
+            raise plain_failure(f"failed to create typed live object ({named(current)}): {error}") from error
+
+    def _merged(
+        self, current: Tree, config: Tree, managed: Managed, who: Identity, now: str, *, force: bool
+    ) -> Applied:
         tracker = self._tracker
         if not managed and current:
             tracker.record_update({}, current, managed, BEFORE_APPLY, now)
-        self._check(config)
         tracker.reconcile(managed)
         last = managed.get(who)
-        try:
-            merged = typed_merge.merge(tracker.shape, current, config)
-            fields = tracker.named(config)
-        except ItemError as error:
-            raise plain_failure(f"failed to merge config: {error}") from error
+        merged = typed_merge.merge(tracker.shape, current, config)
+        fields = tracker.named(config)
         managed[who] = Record(fields, tracker.version, last.time if last is not None else None)
         if last is not None:
             merged = self._prune(merged, config, managed, who, last)

@@ -81,12 +81,15 @@ def read(entries: list[Entry] | None) -> Managed:
     return managed
 
 
-def read_checked(entries: list[Entry] | None) -> Managed | None:
+def read_checked(entries: Any) -> Managed | None:
     """Entries a client sent; None when one of them makes no sense."""
+    if not isinstance(entries, list):
+        return None
     managed: Managed = {}
-    for entry in entries or ():
+    for entry in entries:
         if (
-            entry.get("operation") not in (APPLY, UPDATE)
+            not isinstance(entry, dict)
+            or entry.get("operation") not in (APPLY, UPDATE)
             or not entry.get("apiVersion")
             or entry.get("fieldsType") != "FieldsV1"
         ):

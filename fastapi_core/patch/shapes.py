@@ -41,7 +41,19 @@ class Shape:
     """See the module. `scalar` names what a leaf must be: string, number, boolean, any (any scalar), whole (anything),
     object, list; `rest` is the shape of members without a name (of a map's values), None where there are none."""
 
-    __slots__ = ("_item", "_load", "_make_item", "_members", "defaults", "hidden", "keys", "kind", "rest", "scalar", "sorted_keys")
+    __slots__ = (
+        "_item",
+        "_load",
+        "_make_item",
+        "_members",
+        "defaults",
+        "hidden",
+        "keys",
+        "kind",
+        "rest",
+        "scalar",
+        "sorted_keys",
+    )
 
     def __init__(
         self,

@@ -19,7 +19,16 @@ _HASHABLE: Final = (str, int, bool, float)
 
 
 class ItemError(ValueError):
-    """A list item that cannot be told apart from the others."""
+    """A value that has no paths: a list item that cannot be told apart from the others, or one of the wrong kind."""
+
+
+def fits(kind: Kind, value: Any) -> bool:
+    """Whether a value is the object or list its kind says."""
+    return value.__class__ is (dict if kind is Kind.OBJECT else list)
+
+
+def _misfit(value: Any) -> ItemError:
+    return ItemError(f"an object or list was expected, not {type(value).__name__}")
 
 
 # Path elements of list items
@@ -92,6 +101,8 @@ def _paths(shape: Shape, value: Any) -> FieldSet | None:
         return LEAF
     if not value:
         return None
+    if not fits(kind, value):
+        raise _misfit(value)
     if kind is Kind.OBJECT:
         return _object_paths(shape, value) or None
     out: FieldSet = {}
@@ -160,9 +171,7 @@ def _members(shape: Shape, old: dict[str, Any], new: dict[str, Any], touched: Fi
         _put(element, _compare(inner, before, after), touched, removed)
 
 
-def _put(
-    element: str, found: tuple[FieldSet | None, FieldSet | None], touched: FieldSet, removed: FieldSet
-) -> None:
+def _put(element: str, found: tuple[FieldSet | None, FieldSet | None], touched: FieldSet, removed: FieldSet) -> None:
     gained, lost = found
     if gained is not None:
         touched[element] = gained
@@ -188,6 +197,9 @@ def _compare(shape: Shape, before: Any, after: Any) -> tuple[FieldSet | None, Fi
         return LEAF, None
     touched: FieldSet = {}
     removed: FieldSet = {}
+    for value in (before, after):
+        if value is not None and not fits(kind, value):
+            raise _misfit(value)
     if kind is Kind.OBJECT:
         _members(shape, before or {}, after or {}, touched, removed)
         return touched or None, removed or None
@@ -259,7 +271,11 @@ def _whole(shape: Shape, value: Any) -> FieldSet:
         if value.__class__ is not dict:
             return LEAF
     elif kind is not Kind.OBJECT:
+        if value.__class__ is not list:
+            raise _misfit(value)
         return _whole_list(shape, value)
+    elif value.__class__ is not dict:
+        raise _misfit(value)
     members, rest, hidden = shape.members, shape.rest, shape.hidden
     if kind is Kind.DEDUCED:
         rest = DEDUCED

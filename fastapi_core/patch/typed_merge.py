@@ -11,7 +11,7 @@ from typing import Any
 from fastapi_core.patch import fieldset
 from fastapi_core.patch.fieldset import LEAF, FieldSet
 from fastapi_core.patch.shapes import DEDUCED, Kind, Shape
-from fastapi_core.patch.typed import item_element
+from fastapi_core.patch.typed import fits, item_element
 from fastapi_core.schema.types import ABSENT
 
 Tree = dict[str, Any]
@@ -52,9 +52,9 @@ def _merge(shape: Shape, known: Any, value: Any) -> Any:
     kind = _kind(shape, known if value is None else value)
     if kind is Kind.LEAF or not known:
         return value
+    if not fits(kind, known):
+        return value
     if kind is Kind.OBJECT:
-        if known.__class__ is not dict:
-            return value
         return merge(shape, known, value) if value else known
     return _merge_lists(shape, known, value) if value else known
 
@@ -130,7 +130,9 @@ def _remove(shape: Shape, value: Any, gone: FieldSet) -> Any:
     if kind is Kind.LEAF:
         return None if value.__class__ in (dict, list) else value
     if kind is Kind.OBJECT:
-        return remove(shape, value, gone) or None
+        return remove(shape, value, gone) or None if isinstance(value, dict) else value
+    if not isinstance(value, list):
+        return value
     out: list[Any] = []
     for item in value:
         node = gone.get(item_element(shape, item))

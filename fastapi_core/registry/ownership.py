@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from fastapi_core.patch.tracking import Tracker, Version, Versions
-from fastapi_core.registry.conversion import converter
+from fastapi_core.registry.conversion import CONVERTERS, converter
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 from fastapi_core.schema.normalize import normalize
 from fastapi_core.schema.tables import type_for
@@ -75,14 +75,16 @@ def reset_fields(definition: ResourceDefinition, subresource: str) -> Paths:
 
 
 def builtin_versions(definition: ResourceDefinition) -> Versions:
-    """Versions of a built-in resource: those the type tables have a type of the kind for."""
+    """Versions of a built-in resource: those of its group the type tables have a type of the kind for, and those of
+    other groups it is converted to."""
 
     def find(name: str) -> Version | None:
         group, _, version = name.rpartition("/")
-        type_ = type_for(group, version, definition.kind) if group == definition.group else None
+        related = group == definition.group or (definition.kind, definition.group_version, name) in CONVERTERS
+        type_ = type_for(group, version, definition.kind) if related else None
         if type_ is None:
             return None
-        other = replace(definition, version=version, type=type_)
+        other = replace(definition, group=group, version=version, type=type_)
         return Version(type_, _conversion(definition, other), _conversion(other, definition))
 
     return Versions(find)

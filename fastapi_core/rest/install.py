@@ -9,14 +9,15 @@ from fastapi_core.authz.base import Authorizer
 from fastapi_core.http.exchange import Answer
 from fastapi_core.registry.definition import ResourceDefinition
 from fastapi_core.request.context import Endpoint, RequestContext
-from fastapi_core.rest import create, delete, finalize, get, patch, reviews, scale, update
+from fastapi_core.rest import binding, create, delete, finalize, get, patch, reviews, scale, subresources, update
 from fastapi_core.rest import list as listing
+from fastapi_core.rest.backends import Backends
 from fastapi_core.rest.options import list_options
 from fastapi_core.rest.scope import Scope
 from fastapi_core.rest.watch import WatchServer
 
 
-def endpoints(scope: Scope, watches: WatchServer) -> dict[str, Endpoint]:
+def endpoints(scope: Scope, watches: WatchServer, backends: Backends) -> dict[str, Endpoint]:
     """Verb (or `subresource:verb`) -> endpoint of a stored resource."""
     made: dict[str, Callable[[], Endpoint]] = {
         "get": lambda: get.getter(scope),
@@ -31,13 +32,17 @@ def endpoints(scope: Scope, watches: WatchServer) -> dict[str, Endpoint]:
     table = {verb: made[verb]() for verb in scope.definition.verbs if verb in made}
     for name, subresource in scope.definition.subresources.items():
         for verb in subresource.verbs:
-            endpoint = _subresource(scope, name, verb)
+            endpoint = _subresource(scope, name, verb) or subresources.endpoint(scope, name, verb, backends)
             table[f"{name}:{verb}"] = endpoint or _unavailable
     return table
 
 
-def virtual_endpoints(definition: ResourceDefinition, authorizer: Authorizer) -> dict[str, Endpoint]:
+def virtual_endpoints(
+    definition: ResourceDefinition, authorizer: Authorizer, backends: Backends
+) -> dict[str, Endpoint]:
     """Endpoints of a resource that is answered and never stored."""
+    if definition.kind == "Binding":
+        return {"create": binding.collection_binder(definition, backends)}
     if definition.kind == "SelfSubjectReview":
         return {"create": reviews.self_subject_review(definition)}
     if definition.kind in ("SelfSubjectAccessReview", "SubjectAccessReview", "LocalSubjectAccessReview"):
@@ -47,6 +52,7 @@ def virtual_endpoints(definition: ResourceDefinition, authorizer: Authorizer) ->
 
 def _subresource(scope: Scope, name: str, verb: str) -> Endpoint | None:
     if name == "status":
+        scope = subresources.status_scope(scope)
         if verb == "get":
             return get.getter(scope)
         return update.updater(scope, "status") if verb == "update" else patch.patcher(scope, "status")
@@ -80,7 +86,4 @@ def _unavailable(ctx: RequestContext) -> Answer:
     """A subresource the discovery documents name and this server does not carry out."""
     info = ctx.info
     what = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
-    raise errors.APIError(
-        "ServiceUnavailable",
-        f"the server is currently unable to handle the request: {what} is not served by this server",
-    )
+    raise errors.APIError("", f"{what} is not implemented by this server", code=501)

@@ -58,7 +58,9 @@ def patch_engine(ctx: RequestContext, type: Type, *, custom: bool) -> tuple[Engi
 
     415 for another media type than the resource takes, 400 for a body that is no JSON.
     """
-    accepted = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH) if custom else (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
+    accepted = (
+        (JSON_PATCH, MERGE_PATCH, APPLY_PATCH) if custom else (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
+    )
     form = patch_form(ctx)
     if form not in accepted:
         raise errors.unsupported_media_type(accepted)

@@ -61,7 +61,9 @@ def check_identity(scope: Scope, tree: Tree, name: str, namespace: str) -> None:
     metadata = tree.setdefault("metadata", {})
     given = metadata.get("name") or ""
     if not given:
-        raise errors.bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
+        raise errors.bad_request(
+            f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )
     if given != name:
         raise errors.bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
     if scope.definition.namespaced and (metadata.get("namespace") or "") != namespace:

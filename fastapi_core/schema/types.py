@@ -156,7 +156,20 @@ class Type:
     are not among the fields. `gvk`: "group/version/kind" texts OpenAPI lists ("many" for option types).
     """
 
-    __slots__ = ("_declared", "_fields", "_load", "gvk", "json", "kind", "map_type", "oa", "plan", "ref", "shape", "unions")
+    __slots__ = (
+        "_declared",
+        "_fields",
+        "_load",
+        "gvk",
+        "json",
+        "kind",
+        "map_type",
+        "oa",
+        "plan",
+        "ref",
+        "shape",
+        "unions",
+    )
 
     def __init__(
         self,

@@ -55,7 +55,7 @@ def client(api: Api, namespace: str) -> Client:
 def test_apply_creates_then_changes_then_does_nothing(client: Client) -> None:
     status, first = client.config("one", {"a": "1"})
     assert status == 201
-    assert client.config("one", {"a": "2"}) [0] == 200
+    assert client.config("one", {"a": "2"})[0] == 200
     _, second = client.config("one", {"a": "2"})
     _, third = client.config("one", {"a": "2"})
     assert second == third
@@ -80,13 +80,20 @@ def test_dry_run_writes_nothing(client: Client) -> None:
 
 @pytest.mark.parametrize(
     ("query", "status"),
-    [({}, 422), ({"fieldManager": ""}, 422), ({"fieldManager": "m" * 129}, 422), ({"fieldManager": "m", "dryRun": "x"}, 422)],
+    [
+        ({}, 422),
+        ({"fieldManager": ""}, 422),
+        ({"fieldManager": "m" * 129}, 422),
+        ({"fieldManager": "m", "dryRun": "x"}, 422),
+    ],
 )
 def test_options_are_checked(client: Client, query: dict[str, str], status: int) -> None:
     assert client.config(None, {"a": "1"}, **query)[0] == status
 
 
-@pytest.mark.parametrize("body", ["[]", "", "just text", "{not json", "a: b\n\tc: d\n", "apiVersion: v1\nkind: Secret\n"])
+@pytest.mark.parametrize(
+    "body", ["[]", "", "just text", "{not json", "a: b\n\tc: d\n", "apiVersion: v1\nkind: Secret\n"]
+)
 def test_bodies_that_are_no_configuration(client: Client, body: str) -> None:
     assert client.apply("one", f"{client.base}/c", body)[0] == 400
 

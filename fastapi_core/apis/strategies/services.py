@@ -1,6 +1,6 @@
 """Services: address families, what an update keeps of earlier allocations, and how the address members agree.
 
-Addresses and node ports themselves are given out by `apis/allocation.py`. The cluster has one address family, IPv4.
+Families, addresses and node ports themselves are given out by `apis/allocation.py`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from fastapi_core.errors import FieldError
 from fastapi_core.meta import names
 
 HEADLESS = "None"
-_FAMILY = ["IPv4"]
-_BOTH = ["IPv4", "IPv6"]
 _ADDRESS_MEMBERS = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 _NOT_AN_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 
@@ -33,7 +31,7 @@ def wants_health_port(spec: Tree) -> bool:
 
 
 def prepare(new: Tree, old: Tree | None) -> None:
-    """Keep what an update leaves out, drop what its type no longer has, fill in the families."""
+    """Keep what an update leaves out, drop what its type no longer has."""
     spec: Tree = new.setdefault("spec", {})
     before: Tree = (old or {}).get("spec") or {}
     if old is not None:
@@ -46,7 +44,6 @@ def prepare(new: Tree, old: Tree | None) -> None:
         return
     if spec.get("clusterIP") and not spec.get("clusterIPs"):
         spec["clusterIPs"] = [spec["clusterIP"]]
-    _families(spec)
 
 
 def _keep_allocated(spec: Tree, before: Tree) -> None:
@@ -90,16 +87,6 @@ def _drop_unneeded(spec: Tree, before: Tree) -> None:
     for member in unneeded:
         if spec.get(member) == before.get(member):
             spec.pop(member, None)
-
-
-def _families(spec: Tree) -> None:
-    """One family; both for a headless service without selector, whose endpoints are not ours."""
-    open_ended = spec.get("clusterIP") == HEADLESS and not spec.get("selector")
-    if spec.get("ipFamilyPolicy") is None:
-        both = open_ended and len(spec.get("ipFamilies") or _BOTH) == 2
-        spec["ipFamilyPolicy"] = "RequireDualStack" if both else "SingleStack"
-    if not spec.get("ipFamilies"):
-        spec["ipFamilies"] = list(_BOTH if open_ended and spec["ipFamilyPolicy"] != "SingleStack" else _FAMILY)
 
 
 def validate(new: Tree, old: Tree | None) -> list[FieldError]:

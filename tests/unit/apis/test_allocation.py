@@ -1,14 +1,14 @@
 """Service addresses and node ports: what is given, kept and refused."""
 
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 import pytest
 
-from fastapi_core._ext.objects import CachedObject
 from fastapi_core.apis.allocation import ServiceAllocator
+from fastapi_core.apis.claims import claims_of
 from fastapi_core.apis.defaults import apply_defaults
 from fastapi_core.apis.resources import builtin
-from fastapi_core.codec.json import encode
 from fastapi_core.errors import APIError
 from fastapi_core.schema.normalize import normalize
 
@@ -19,9 +19,9 @@ Tree = dict[str, Any]
 class Cluster:
     """Services as a store would hold them."""
 
-    def __init__(self, network: str = "10.0.0.0/24", first: int = 30000, last: int = 30009) -> None:
-        self.committed: dict[str, CachedObject] = {}
-        self.allocator = ServiceAllocator(network, first, last, self.committed.values)
+    def __init__(self, *networks: str, first: int = 30000, last: int = 30009) -> None:
+        self.allocator = ServiceAllocator(networks or ("10.0.0.0/24",), first, last)
+        self.revision = 0
         self.definition = self.allocator.bind(SERVICE)
 
     def write(self, name: str, spec: Tree, old: Tree | None = None, *, commit: bool = True) -> Tree:
@@ -34,9 +34,13 @@ class Cluster:
         assert strategy.validate(tree, old) == []
         strategy.canonicalize(tree, old)
         if commit:
-            stored = {"kind": "Service", "apiVersion": "v1", **normalize(SERVICE.type, tree).tree}
-            self.committed[name] = CachedObject(f"/registry/services/specs/n/{name}", "n", name, encode(stored), 1, 1)
+            self.revision += 1
+            self.allocator.claims.commit(f"n/{name}", self.revision, claims_of(tree))
         return tree
+
+    def delete(self, name: str) -> None:
+        self.revision += 1
+        self.allocator.claims.remove(f"n/{name}", self.revision)
 
     def refused(self, name: str, spec: Tree) -> str:
         with pytest.raises(APIError) as raised:
@@ -49,7 +53,9 @@ def test_each_service_gets_its_own_address() -> None:
     found = [cluster.write(f"s{i}", {})["spec"]["clusterIP"] for i in range(14)]
     assert len(set(found)) == 14
     assert not {"10.0.0.0", "10.0.0.15"} & set(found)
-    assert "range is full" in cluster.refused("more", {})
+    assert cluster.refused("more", {}) == "Internal error occurred: failed to allocate a serviceIP: range is full"
+    cluster.delete("s3")
+    assert cluster.write("more", {})["spec"]["clusterIP"] == found[3]
 
 
 def test_chosen_addresses_come_from_another_part() -> None:
@@ -83,7 +89,10 @@ def test_a_chosen_address() -> None:
         'Service "b" is invalid: spec.clusterIPs: Invalid value: ["10.0.0.11"]: '
         "failed to allocate IP 10.0.0.11: provided IP is already allocated"
     )
-    for outside in ("10.9.0.11", "10.0.0.0", "fd00::1"):
+    assert 'spec.clusterIPs[0]: Invalid value: ["fd00::1"]: IPv6 is not configured on this cluster' in cluster.refused(
+        "b", {"clusterIP": "fd00::1"}
+    )
+    for outside in ("10.9.0.11", "10.0.0.0", "10.0.0.255"):
         assert cluster.refused("b", {"clusterIP": outside}).endswith(
             "the provided network does not match the current range"
         )
@@ -112,11 +121,12 @@ def test_node_ports() -> None:
     assert refused.endswith("spec.ports[0].nodePort: Invalid value: 30005: provided port is already allocated")
     outside = cluster.refused("b", {"type": "NodePort", "ports": [{"port": 1, "nodePort": 1}]})
     assert outside.endswith("The range of valid ports is 30000-30009")
+    free = 30008 if given[0]["nodePort"] == 30007 else 30007
     both = [
-        {"name": "t", "port": 1, "nodePort": 30007},
-        {"name": "u", "port": 1, "nodePort": 30007, "protocol": "UDP"},
+        {"name": "t", "port": 1, "nodePort": free},
+        {"name": "u", "port": 1, "nodePort": free, "protocol": "UDP"},
     ]
-    assert cluster.write("c", {"type": "NodePort", "ports": both})["spec"]["ports"][1]["nodePort"] == 30007
+    assert cluster.write("c", {"type": "NodePort", "ports": both})["spec"]["ports"][1]["nodePort"] == free
 
 
 def test_balancers_may_do_without_node_ports() -> None:
@@ -173,6 +183,78 @@ def test_addresses_do_not_change() -> None:
     ]
 
 
-def test_only_ipv4_networks() -> None:
-    with pytest.raises(ValueError, match="IPv4"):
-        ServiceAllocator("fd00::/108")
+DUAL = ("10.0.0.0/24", "fd00::/108")
+
+
+def test_two_families_when_asked_for() -> None:
+    cluster = Cluster(*DUAL)
+    plain = cluster.write("a", {})["spec"]
+    assert (plain["ipFamilies"], len(plain["clusterIPs"])) == (["IPv4"], 1)
+    for policy in ("PreferDualStack", "RequireDualStack"):
+        both = cluster.write(policy.lower(), {"ipFamilyPolicy": policy})["spec"]
+        assert both["ipFamilies"] == ["IPv4", "IPv6"]
+        assert [ip_address(a).version for a in both["clusterIPs"]] == [4, 6]
+        assert both["clusterIP"] == both["clusterIPs"][0]
+    six = cluster.write("d", {"ipFamilies": ["IPv6"]})["spec"]
+    assert (ip_address(six["clusterIP"]).version, six["ipFamilyPolicy"]) == (6, "SingleStack")
+    given = cluster.write("e", {"clusterIP": "fd00::5", "ipFamilyPolicy": "PreferDualStack"})["spec"]
+    assert given["ipFamilies"] == ["IPv6", "IPv4"]
+    assert cluster.refused("f", {"clusterIP": "fd00::5"}).endswith("provided IP is already allocated")
+    assert cluster.refused("f", {"clusterIP": "fd00:0:0::5"}).endswith("provided IP is already allocated")
+    assert "must be 'RequireDualStack' or 'PreferDualStack'" in cluster.refused("g", {"ipFamilies": ["IPv4", "IPv6"]})
+
+
+def test_a_cluster_may_begin_with_ipv6() -> None:
+    cluster = Cluster("fd00::/108", "10.0.0.0/24")
+    assert cluster.allocator.first_address == "fd00::1"
+    assert cluster.write("a", {})["spec"]["ipFamilies"] == ["IPv6"]
+
+
+def test_up_to_two_families_and_back() -> None:
+    cluster = Cluster(*DUAL)
+    single = cluster.write("a", {"ports": [{"port": 80}]})
+    both = cluster.write("a", {**single["spec"], "ipFamilyPolicy": "PreferDualStack"}, single)
+    assert both["spec"]["clusterIPs"][0] == single["spec"]["clusterIP"]
+    assert len(both["spec"]["clusterIPs"]) == 2
+    second = both["spec"]["clusterIPs"][1]
+    with pytest.raises(APIError, match="must be 'SingleStack' to release the secondary cluster IP"):
+        cluster.write("a", {**both["spec"], "clusterIPs": both["spec"]["clusterIPs"][:1]}, both)
+    again = cluster.write("a", {**both["spec"], "ipFamilyPolicy": "SingleStack"}, both)
+    assert (again["spec"]["clusterIPs"], again["spec"]["ipFamilies"]) == ([single["spec"]["clusterIP"]], ["IPv4"])
+    assert cluster.allocator.claims.holders(second) == ()
+
+
+def test_preferring_two_families_changes_nothing_by_itself() -> None:
+    """A service made when the cluster had one family stays as it is on an update."""
+    before = Cluster()
+    old = before.write("a", {"ipFamilyPolicy": "PreferDualStack", "ports": [{"port": 80}]})
+    now = Cluster(*DUAL)
+    now.allocator.claims.commit("n/a", 1, claims_of(old))
+    new = now.write("a", {**old["spec"], "ports": [{"port": 81}]}, old)
+    assert new["spec"]["clusterIPs"] == old["spec"]["clusterIPs"]
+    assert new["spec"]["ipFamilies"] == ["IPv4"]
+
+
+def test_one_node_port_serves_two_protocols() -> None:
+    cluster = Cluster()
+    ports = [{"name": "t", "port": 53}, {"name": "u", "port": 53, "protocol": "UDP"}, {"name": "x", "port": 54}]
+    given = [p["nodePort"] for p in cluster.write("a", {"type": "NodePort", "ports": ports})["spec"]["ports"]]
+    assert given[0] == given[1] != given[2]
+
+
+def test_ranges_of_ready_objects_and_addresses_that_are_kept() -> None:
+    cluster = Cluster("10.0.0.0/30")
+    cluster.allocator.more_networks = lambda: [ip_network("10.5.0.0/24")]
+    cluster.allocator.reserved = lambda address: address == "10.5.0.9"
+    found = [cluster.write(f"s{i}", {})["spec"]["clusterIP"] for i in range(4)]
+    assert sum(address.startswith("10.5.") for address in found) == 2
+    assert cluster.refused("x", {"clusterIP": "10.5.0.9"}).endswith("provided IP is already allocated")
+
+
+def test_node_ports_run_out() -> None:
+    cluster = Cluster(last=30001)
+    spec = {"type": "NodePort", "ports": [{"port": 80}]}
+    cluster.write("a", dict(spec, ports=[{"port": 80}]))
+    cluster.write("b", dict(spec, ports=[{"port": 80}]))
+    text = "Internal error occurred: failed to allocate a nodePort: range is full"
+    assert cluster.refused("c", dict(spec, ports=[{"port": 80}])) == text

@@ -121,7 +121,7 @@ def test_every_flag_of_the_reference_is_known_with_its_default() -> None:
         if own[name].kind.name == "duration":
             default = own[name].kind.parse(default)
         elif own[name].kind.repeats:
-            default = ()
+            default = tuple(part for part in default.strip("[]").split(",") if part)
         assert own[name].default == default, name
 
 

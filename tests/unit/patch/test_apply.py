@@ -336,6 +336,20 @@ def test_pruning_works_across_versions() -> None:
     assert world.owned() == {"one": {"f:data": {"f:a": {}}}, "two": {"f:data": {"f:b": {}}}}
 
 
+@pytest.mark.parametrize("spec", [{"map": "x"}, {"set": [None]}, {"items": [{}]}, "x"])
+def test_a_live_object_that_does_not_fit_its_schema_is_a_failure_not_a_crash(spec: Any) -> None:
+    world = custom_world()
+    fields: Tree = {"f:spec": {"f:map": {"f:a": {}}, "f:set": {'v:"a"': {}}, "f:text": {}}}
+    entry = {"manager": "one", "operation": "Apply", "apiVersion": "x.example/v1", "fieldsV1": fields}
+    world.tree = {"metadata": {"uid": "u", "managedFields": [entry]}, "spec": spec}
+    failures: list[str] = []
+    try:
+        world.apply("one", spec={"map": {"a": "b"}, "set": ["a"], "items": [{"port": 1}]})
+    except APIError as error:
+        failures = [f"{error.code} {error.message}"]
+    assert all(text.startswith("500 failed to create typed live object") for text in failures)
+
+
 # Properties
 
 

@@ -131,7 +131,7 @@ def test_elements_as_conflicts_show_them(element: str, text: str) -> None:
 
 
 def test_what_a_client_writes_is_brought_into_form() -> None:
-    given_ = {"f:b": {".": {}}, 'k:{"b": 1, "a":"x"}': {"f:z": {}, "f:y": {}}, ".": {}, "z:later": {}, "i:07": {}}
+    given_: Any = {"f:b": {".": {}}, 'k:{"b": 1, "a":"x"}': {"f:z": {}, "f:y": {}}, ".": {}, "z:later": {}, "i:07": {}}
     assert fieldset.parse(given_) == {
         "f:b": {},
         'k:{"a":"x","b":1}': {"f:y": {}, "f:z": {}},

@@ -152,7 +152,7 @@ def test_repeated_items_are_one_value() -> None:
     other = copy.deepcopy(one)
     other["spec"]["containers"][0]["ports"][1]["hostPort"] = 1
     key = 'k:{"containerPort":80,"protocol":"TCP"}'
-    ports = {"f:spec": {"f:containers": {'k:{"name":"a"}': {"f:ports": {key: {}}}}}}
+    ports: Any = {"f:spec": {"f:containers": {'k:{"name":"a"}': {"f:ports": {key: {}}}}}}
     assert compare(POD, one, other) == (ports, {})
     single = pod(containers=[{"name": "a", "ports": [{"containerPort": 80}]}])
     touched, removed = compare(POD, one, single)

@@ -6,8 +6,8 @@ from typing import Any
 
 from fastapi_core.patch.scale import to_scale, to_workload
 
-PATHS = {"apps/v1": ("f:spec", "f:replicas")}
-REPLICAS = {"f:spec": {"f:replicas": {}}}
+PATHS: dict[str, tuple[str, ...]] = {"apps/v1": ("f:spec", "f:replicas")}
+REPLICAS: Any = {"f:spec": {"f:replicas": {}}}
 
 
 def entry(manager: str, operation: str, fields: Any, version: str = "apps/v1", **more: str) -> dict[str, Any]:

@@ -335,3 +335,19 @@ def test_sets_are_shared_and_never_changed() -> None:
     updated(one, config_map({"a": "2", "b": "1"}))
     assert one == before
     assert fieldset.LEAF == {}
+
+
+@pytest.mark.parametrize("given_", ["x", {}, {"a": 1}, ["x"], [None], [[]], [{"operation": "Update", "fieldsV1": 3}]])
+def test_anything_may_stand_where_the_entries_of_a_client_belong(given_: Any) -> None:
+    assert not managers.read_checked(given_)
+
+
+@pytest.mark.parametrize("spec", ["x", 1, ["x"], {"map": "x"}, {"items": ["x"]}, {"set": [{}]}, {"set": "x"}])
+def test_values_of_the_wrong_kind_leave_the_entries_alone(spec: Any) -> None:
+    whole = {"text": "a", "map": {"a": "b"}, "set": ["a"], "items": [{"port": 1}]}
+    old: Tree = {"metadata": {"uid": "u"}, "spec": whole}
+    CUSTOM.update(None, old, "creator", NOW)
+    for current in (None, old):
+        new: Tree = {"metadata": {}, "spec": copy.deepcopy(spec)}
+        CUSTOM.update(current, new, "updater", LATER)
+        assert new["metadata"].get("managedFields") == (current and current["metadata"]["managedFields"])

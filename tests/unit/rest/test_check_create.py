@@ -30,7 +30,12 @@ class Authorizer:
 
 def request() -> Any:
     info = SimpleNamespace(
-        api_group="", api_version="v1", namespace="ns", resource="configmaps", name="c", path="/api/v1/namespaces/ns/configmaps/c"
+        api_group="",
+        api_version="v1",
+        namespace="ns",
+        resource="configmaps",
+        name="c",
+        path="/api/v1/namespaces/ns/configmaps/c",
     )
     return SimpleNamespace(user=User("bob"), info=info)
 

@@ -1,0 +1,28 @@
+"""What subresources reach beyond the resource they belong to: other resources, the token signer, the kubelets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fastapi_core.registry.store import ResourceStore
+
+if TYPE_CHECKING:
+    from fastapi_core.authn.issuer import TokenIssuer
+    from fastapi_core.rest.scope import Scope
+    from fastapi_core.rest.upstream import Upstreams
+
+PODS, NODES, SERVICES = "/registry/pods/", "/registry/minions/", "/registry/services/specs/"
+ENDPOINTS, SLICES = "/registry/services/endpoints/", "/registry/endpointslices/"
+SECRETS, BUDGETS = "/registry/secrets/", "/registry/poddisruptionbudgets/"
+
+
+@dataclass(slots=True)
+class Backends:
+    """`stores` by key prefix; `scopes` by (group, plural), filled while the routes are made."""
+
+    stores: Mapping[str, ResourceStore]
+    issuer: TokenIssuer
+    upstreams: Upstreams
+    scopes: dict[tuple[str, str], Scope] = field(default_factory=dict)
