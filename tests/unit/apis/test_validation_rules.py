@@ -183,3 +183,21 @@ def test_errors_of_differing_versions_stand_at_the_version() -> None:
     report = Report()
     check(definition({"name": "v1", "storage": True, "schema": bad}), "", report)
     assert [error.field for error in report] == ["spec.validation.openAPIV3Schema.type"]
+
+
+def test_warnings_about_formats() -> None:
+    def tree(*names: str) -> Tree:
+        members = {name: {"type": "string", "format": name} for name in names}
+        schema = {"type": "object", "properties": {"a": {"type": "array", "items": {"properties": members}}}}
+        return definition({"name": "v1", "storage": True, "schema": {"openAPIV3Schema": schema}})
+
+    assert warned("CustomResourceDefinition", tree("date-time", "int64", "made-up")) == [
+        'unrecognized format "made-up"'
+    ]
+    assert warned("CustomResourceDefinition", tree("a", "b"), tree("a")) == ['unrecognized format "b"']
+
+
+def test_warnings_about_service_accounts() -> None:
+    tree: Tree = {"metadata": {"annotations": {"kubernetes.io/enforce-mountable-secrets": "true"}}}
+    assert len(warned("ServiceAccount", tree)) == 1
+    assert warned("ServiceAccount", tree, tree) == []
