@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 SOURCES := setup.py pyproject.toml $(wildcard _ext/*.pyx) $(wildcard fastapi_core/_ext/*.pxd)
 DATA_DIR ?= data
 PORT ?= 6443
+BIND ?= 127.0.0.1
 SECONDS ?= 60
 
 .PHONY: help build serve test unit golden lint bench wheel debug clean
@@ -20,6 +21,7 @@ $(BIN)/python:
 	$(BIN)/pip install -q --disable-pip-version-check 'setuptools>=77' 'Cython>=3.2,<4' 'httptools>=0.6.4' wheel
 
 $(BIN)/fastapi-core: $(BIN)/python $(SOURCES)
+	@echo 'Compiling the package: about a minute, once'
 	$(BIN)/pip install -q --disable-pip-version-check --no-build-isolation --config-settings editable_mode=compat -e .
 	@# An editable install leaves bytecode to the first import, which may not be allowed to write it.
 	$(BIN)/python -m compileall -q fastapi_core
@@ -30,7 +32,7 @@ $(VENV)/.dev: $(BIN)/fastapi-core requirements/dev.txt
 	@touch $@
 
 serve: build ## run the server on a SQLite store in ./data
-	$(BIN)/fastapi-core serve --data-dir $(DATA_DIR) --secure-port $(PORT)
+	$(BIN)/fastapi-core serve --data-dir $(DATA_DIR) --secure-port $(PORT) --bind-address $(BIND)
 
 test: $(VENV)/.dev lint unit wheel ## everything CI runs
 
@@ -46,6 +48,7 @@ lint: $(VENV)/.dev ## ruff, mypy strict, stubs of the compiled modules, layers
 
 wheel: $(VENV)/.dev ## wheel and sdist, installed into an empty environment and smoke-tested
 	rm -rf dist build
+	@echo 'Building wheel and sdist, then installing each into an empty environment: some minutes'
 	$(BIN)/python -m build -q --no-isolation --outdir dist .
 	$(BIN)/python tools/smoke.py dist
 

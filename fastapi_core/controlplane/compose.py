@@ -66,6 +66,7 @@ async def compose(completed: Completed) -> GenericServer:
         raise
     routers: list[Router[Endpoint]] = []
     documents = DiscoveryDocuments(resources.definitions)
+    discovery = DiscoveryEndpoints(documents, _yaml)
     server = GenericServer(completed.config, lambda: routers[0], known_group=lambda group: group in documents.versions)
     metrics = completed.config.metrics
     watches = WatchServer(float(options.generic.min_request_timeout), WatchMetrics(metrics))
@@ -73,10 +74,16 @@ async def compose(completed: Completed) -> GenericServer:
     async def compaction() -> None:
         compactor.start()
 
+    async def announce() -> None:
+        """The port may be known only now; /api tells it to clients."""
+        address = completed.url(server.port).removeprefix("https://")
+        discovery.documents = DiscoveryDocuments(resources.definitions, server_address=address)
+
     server.add_health_check("etcd", storage.check)
     server.add_health_check("etcd-readiness", storage.check, (READYZ,))
     keepers = _bootstrap(server, resources, options)
     server.add_hook("storage-compaction", compaction)
+    server.add_hook("announce-server-address", announce)
     server.on_shutdown(watches.shutdown, "watches")
     server.on_shutdown(upstreams.shutdown, "proxied connections")
     for keeper in keepers:
@@ -86,7 +93,7 @@ async def compose(completed: Completed) -> GenericServer:
     server.on_stop(compactor.stop, "compactor")
     export_storage_metrics(metrics, storage, cacher, resources.definitions)
     routes = resources.routes(watches, completed.config.authorizer)
-    routes += DiscoveryEndpoints(documents, _yaml).routes()
+    routes += discovery.routes()
     routes += server_routes.routes(server)
     routes += _openapi_routes(OpenAPIEndpoints(OpenAPIDocuments(resources.definitions)))
     routes += index_routes(routes, __version__)

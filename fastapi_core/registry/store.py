@@ -259,11 +259,15 @@ def encode_token(revision: int, start: str, prefix: str) -> str:
 def decode_token(token: str, prefix: str) -> tuple[int, str]:
     """(revision, full key to start from) of a continue token; 400 when it is not one of ours."""
     try:
-        raw = base64.urlsafe_b64decode(token.encode() + b"=" * (-len(token) % 4))
-        body = orjson.loads(raw)
+        raw = base64.b64decode(token.encode() + b"=" * (-len(token) % 4), altchars=b"-_", validate=True)
+        body = json_codec.parse(raw).tree
         version, revision, start = body["v"], body["rv"], body["start"]
-    except (ValueError, KeyError, TypeError, binascii.Error) as error:
+    except (binascii.Error, UnicodeEncodeError) as error:
+        raise errors.bad_request("continue key is not valid: illegal base64 data at input byte 0") from error
+    except json_codec.DecodeError as error:
         raise errors.bad_request(f"continue key is not valid: {error}") from error
+    except (KeyError, TypeError) as error:
+        raise errors.bad_request("continue key is not valid: server does not recognize this encoded version") from error
     if version != "meta.k8s.io/v1" or not isinstance(revision, int) or not isinstance(start, str):
         raise errors.bad_request("continue key is not valid: server does not recognize this encoded version")
     if revision == 0:

@@ -86,7 +86,4 @@ def _unavailable(ctx: RequestContext) -> Answer:
     """A subresource the discovery documents name and this server does not carry out."""
     info = ctx.info
     what = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
-    raise errors.APIError(
-        "ServiceUnavailable",
-        f"the server is currently unable to handle the request: {what} is not served by this server",
-    )
+    raise errors.APIError("", f"{what} is not implemented by this server", code=501)

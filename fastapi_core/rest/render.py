@@ -16,7 +16,7 @@ from fastapi_core.codec import json as json_codec
 from fastapi_core.codec import protobuf
 from fastapi_core.codec.negotiate import MediaType, acceptable
 from fastapi_core.http.exchange import Header, Response
-from fastapi_core.registry.printers import partial_metadata
+from fastapi_core.registry.printers import kind_printer, partial_metadata
 from fastapi_core.registry.store import Page
 from fastapi_core.request.status import wants_pretty
 from fastapi_core.rest import wire
@@ -165,6 +165,22 @@ def _binary_page(scope: Scope, media: MediaType, listing: Page, *, selected: boo
 def tree(ctx: RequestContext, content: Any, *, scope: Scope | None = None, status: int = 200) -> Response:
     """A document that is no stored object (Status, reviews, scale)."""
     media = media_type(ctx, scope)
+    if media.as_kind == "Table":
+        return document(ctx, media, _tree_table(ctx, content, media) + b"\n", status=status)
     if media.format == "protobuf":
         return binary(protobuf.answer(content), status=status)
     return document(ctx, media, json_codec.encode(content) + b"\n", status=status)
+
+
+def _tree_table(ctx: RequestContext, content: dict[str, Any], media: MediaType) -> bytes:
+    """A document that is no stored object as a Table of one row."""
+    include = include_object(ctx)
+    metadata = content.get("metadata") or {}
+    shown: dict[str, Any] | None = content if include == "Object" else None
+    if include == "Metadata":
+        version = f"meta.k8s.io/{media.as_version}"
+        shown = {"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": metadata}
+    printer = kind_printer(content["kind"])
+    rows = printer.render_tree(content, time.time(), json_codec.encode(shown))
+    listing = {"resourceVersion": metadata["resourceVersion"]} if "resourceVersion" in metadata else {}
+    return printer.table(json_codec.encode(listing), rows, version=media.as_version)

@@ -100,7 +100,7 @@ def updater(scope: Scope) -> Endpoint:
             raise errors.bad_request(
                 f"the name of the object ({name}) does not match the name on the URL ({ctx.info.name})"
             )
-        return _write(ctx, scope, options, _tracked(ctx, options, lambda old: dict(scale)))
+        return _write(ctx, scope, options, _tracked(ctx, scope, options, lambda old: dict(scale)))
 
     return update
 
@@ -111,7 +111,7 @@ def patcher(scope: Scope) -> Endpoint:
     def patch(ctx: RequestContext) -> Awaitable[Response]:
         if patch_form(ctx) == APPLY_PATCH:
             options = write_options(ctx.request.query, "PatchOptions", apply=True)
-            return _write(ctx, scope, options, _applied(ctx, options))
+            return _write(ctx, scope, options, _applied(ctx, scope, options))
         options = write_options(ctx.request.query, "PatchOptions")
         engine, _ = patch_engine(ctx, expected().type, custom=scope.definition.custom)
 
@@ -122,7 +122,7 @@ def patcher(scope: Scope) -> Endpoint:
                 raise errors.invalid("", "", "", [FieldError("Invalid value", "patch", str(error), "")]) from error
             return dict(patched)
 
-        return _write(ctx, scope, options, _tracked(ctx, options, change))
+        return _write(ctx, scope, options, _tracked(ctx, scope, options, change))
 
     return patch
 
@@ -132,24 +132,31 @@ def _tracker() -> Tracker:
     return Tracker(expected().type, GROUP_VERSION, subresource="scale")
 
 
-def _tracked(ctx: RequestContext, options: WriteOptions, change: Change) -> Change:
+def _tracked(ctx: RequestContext, scope: Scope, options: WriteOptions, change: Change) -> Change:
     """`change` of a Scale, with the owner of what it changes."""
 
     def tracked(old: Tree) -> Tree:
         new = change(old)
         new["metadata"] = dict(new.get("metadata") or {})
+        if scope.definition.custom:
+            # The reference knows no type for the Scale of a custom resource and keeps the owners.
+            new["metadata"]["managedFields"] = old["metadata"].get("managedFields")
+            return new
         _tracker().update(old, new, manager_of(ctx, options), lifecycle.timestamp())
         return new
 
     return tracked
 
 
-def _applied(ctx: RequestContext, options: WriteOptions) -> Change:
+def _applied(ctx: RequestContext, scope: Scope, options: WriteOptions) -> Change:
     """The apply of a Scale. It can take hold of replicas; the reference fails to carry out one that changes them."""
     config = read_configuration(ctx)
     check_kind(config.tree, expected())
 
     def change(old: Tree) -> Tree:
+        if scope.definition.custom:
+            text = f"no corresponding type for {GROUP_VERSION}, Kind={KIND}"
+            raise plain_failure(f"failed to create typed patch object ({named(config.tree)}): {text}")
         result = Applier(_tracker()).apply(
             old, config.tree, options.field_manager, lifecycle.timestamp(), force=bool(options.force)
         )
