@@ -131,7 +131,7 @@ async def test_an_update_gives_back() -> None:
 
 async def test_addresses_that_users_have_written_are_kept() -> None:
     async with world("10.0.0.0/29") as w:
-        other = address_object("10.0.0.2", w.prepared("x"))
+        other = address_object("10.0.0.2", {"metadata": {"name": "x", "namespace": "n"}})
         other["metadata"]["labels"] = {}
         await w.addresses.create(other)
         made = [addresses(await w.create(f"s{i}"))[0] for i in range(5)]
