@@ -70,6 +70,7 @@ class ServiceAllocator:
         spec, name = new.get("spec") or {}, new["metadata"].get("name", "")
         before: Tree = (old or {}).get("spec") or {}
         owner = owner_of(new)
+        self.claims.unpick(owner)
         if has_address(spec):
             ranges = self._ranges()
             problems = families.settle(spec, before if has_address(before) else {}, tuple(ranges), self.default_family)

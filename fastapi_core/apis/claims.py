@@ -68,6 +68,8 @@ class Claims:
         self._held: dict[str, tuple[int, tuple[Value, ...]]] = {}
         self._under_way: dict[Value, str] = {}
         self._picked: dict[Value, tuple[str, float]] = {}
+        self._picks: dict[str, set[Value]] = {}
+        self._tidy_at = 256
 
     # What is committed
 
@@ -82,8 +84,7 @@ class Claims:
                 self._let_go(value, owner)
         for value in values:
             self._holders.setdefault(value, set()).add(owner)
-            if self._picked.get(value, ("", 0.0))[0] == owner:
-                del self._picked[value]
+        self.unpick(owner)
 
     def remove(self, owner: str, revision: int) -> None:
         known, before = self._held.get(owner, (0, ()))
@@ -133,14 +134,19 @@ class Claims:
 
     def pick(self, value: Value, owner: str) -> None:
         """Keep the value for its owner for a while."""
-        if len(self._picked) > 256:
-            now = self._clock()
+        now = self._clock()
+        if len(self._picked) >= self._tidy_at:
             self._picked = {v: pick for v, pick in self._picked.items() if pick[1] > now}
-        self._picked[value] = (owner, self._clock() + PICK_SECONDS)
+            self._picks = {}
+            for other, (holder, _) in self._picked.items():
+                self._picks.setdefault(holder, set()).add(other)
+            self._tidy_at = 2 * len(self._picked) + 256
+        self._picked[value] = (owner, now + PICK_SECONDS)
+        self._picks.setdefault(owner, set()).add(value)
 
-    def unpick(self, values: Iterable[Value], owner: str) -> None:
-        """The owner will not take what it was given (a dry run)."""
-        for value in values:
+    def unpick(self, owner: str) -> None:
+        """The owner will not take what it was given: a dry run, a write that failed, or another attempt begins."""
+        for value in self._picks.pop(owner, ()):
             if self._picked.get(value, ("", 0.0))[0] == owner:
                 del self._picked[value]
 

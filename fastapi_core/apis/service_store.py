@@ -96,7 +96,7 @@ class ServiceStore(ResourceStore):
 
     def unsaved(self, tree: Tree, revision: int = 0) -> CachedObject:
         """A dry run gives back what it was offered."""
-        self.allocator.claims.unpick(claims_of(tree), owner_of(tree))
+        self.allocator.claims.unpick(owner_of(tree))
         return super().unsaved(tree, revision)
 
     async def _claimed(self, tree: Tree, write: Awaitable[CachedObject], earlier: frozenset[str]) -> CachedObject:
@@ -116,6 +116,7 @@ class ServiceStore(ResourceStore):
             claims.commit(owner, obj.revision, values)
         finally:
             claims.end(owner, values)
+            claims.unpick(owner)
         for address in earlier.difference(now):
             await self._withdraw(address)
         return obj

@@ -114,13 +114,13 @@ async def kubernetes_service(resources: Resources, options: Options, port: int) 
             return tree
         return {**tree, "spec": {**tree["spec"], "ports": [entry]}}
 
+    address = advertised(options)
     try:
         await settle(services, {"metadata": metadata, "spec": spec}, reach)
+        if address:
+            await _endpoints(resources, address, port)
     except APIError as error:
         log.warning("Service kubernetes cannot be made", error=error.message)
-    address = advertised(options)
-    if address:
-        await _endpoints(resources, address, port)
 
 
 async def _endpoints(resources: Resources, address: str, port: int) -> None:

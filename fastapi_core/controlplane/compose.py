@@ -14,6 +14,7 @@ from fastapi_core._ext.router import Router
 from fastapi_core.apis.allocation import ServiceAllocator
 from fastapi_core.apis.resources import builtin
 from fastapi_core.controlplane import bootstrap, outside
+from fastapi_core.controlplane.keeper import Keeper
 from fastapi_core.controlplane.metrics import WatchMetrics, export_storage_metrics
 from fastapi_core.controlplane.resources import Resources
 from fastapi_core.discovery.documents import DiscoveryDocuments
@@ -34,6 +35,10 @@ from fastapi_core.storage.factory import make_storage
 if TYPE_CHECKING:
     from fastapi_core.options.complete import Completed
     from fastapi_core.options.groups import Network
+    from fastapi_core.options.options import Options
+
+#: How often the kubernetes service is looked after.
+KUBERNETES_SECONDS = 10.0
 
 
 async def compose(completed: Completed) -> GenericServer:
@@ -76,20 +81,13 @@ async def compose(completed: Completed) -> GenericServer:
 
     server.add_health_check("etcd", storage.check)
     server.add_health_check("etcd-readiness", storage.check, (READYZ,))
-    server.add_hook("start-system-namespaces-controller", lambda: bootstrap.system_namespaces(resources.namespaces))
-    server.add_hook(
-        "scheduling/bootstrap-system-priority-classes", lambda: bootstrap.priority_classes(resources.priority_classes)
-    )
-    server.add_hook("start-service-ip-repair-controllers", resources.services.repair)
-    server.add_hook(
-        "start-kubernetes-service-cidr-controller",
-        lambda: bootstrap.service_range(resources.service_ranges, [str(n) for n in allocator.networks]),
-    )
-    server.add_hook("bootstrap-controller", lambda: bootstrap.kubernetes_service(resources, options, server.port))
+    keepers = _bootstrap(server, resources, options)
     server.add_hook("storage-compaction", compaction)
     server.add_hook("announce-server-address", announce)
     server.on_shutdown(watches.shutdown, "watches")
     server.on_shutdown(upstreams.shutdown, "proxied connections")
+    for keeper in keepers:
+        server.on_shutdown(keeper.stop, "bootstrap")
     server.on_stop(storage.close, "storage")
     server.on_stop(cacher.close, "cacher")
     server.on_stop(compactor.stop, "compactor")
@@ -101,6 +99,25 @@ async def compose(completed: Completed) -> GenericServer:
     routes += index_routes(routes, __version__)
     routers.append(Router(routes))
     return server
+
+
+def _bootstrap(server: GenericServer, resources: Resources, options: Options) -> list[Keeper]:
+    """Hooks that make the objects every server has; some are made again when somebody removes them."""
+    namespaces = Keeper("system-namespaces", lambda: bootstrap.system_namespaces(resources.namespaces), 60.0)
+    service = Keeper(
+        "kubernetes-service", lambda: bootstrap.kubernetes_service(resources, options, server.port), KUBERNETES_SECONDS
+    )
+    networks = [str(network) for network in resources.services.allocator.networks]
+    server.add_hook("start-system-namespaces-controller", namespaces.start)
+    server.add_hook(
+        "scheduling/bootstrap-system-priority-classes", lambda: bootstrap.priority_classes(resources.priority_classes)
+    )
+    server.add_hook("start-service-ip-repair-controllers", resources.services.repair)
+    server.add_hook(
+        "start-kubernetes-service-cidr-controller", lambda: bootstrap.service_range(resources.service_ranges, networks)
+    )
+    server.add_hook("bootstrap-controller", service.start)
+    return [namespaces, service]
 
 
 def _allocator(network: Network) -> ServiceAllocator:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from fastapi_core.admission.chain import AdmissionChain
+from fastapi_core.admission.plugins.certificates import CertificateSubjectRestriction
 from fastapi_core.admission.plugins.namespaces import NamespaceLifecycle
 from fastapi_core.admission.plugins.pods import DefaultTolerationSeconds, Priority, ServiceAccountName
 from fastapi_core.apis.allocation import ServiceAllocator
@@ -73,6 +74,7 @@ class Resources:
                 ServiceAccountName(),
                 Priority(lambda: self.priority_classes.cache.list().objects),
                 DefaultTolerationSeconds(),
+                CertificateSubjectRestriction(),
             )
         )
 

@@ -59,7 +59,8 @@ def _read(ctx: RequestContext, scope: Scope) -> tuple[WriteOptions, Tree]:
     return options, binding
 
 
-def _check(binding: Tree) -> None:
+def check(binding: Tree) -> None:
+    """The reference answers what is wrong here as a plain 500."""
     target: Tree = binding.get("target") or {}
     problems = []
     kind = target.get("kind") or ""
@@ -69,13 +70,13 @@ def _check(binding: Tree) -> None:
         problems.append(FieldError("Required value", "target.name"))
     if problems:
         texts = [str(problem) for problem in problems]
-        raise errors.internal(texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]")
+        raise errors.APIError("", texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]", code=500)
 
 
 async def _bind(
     ctx: RequestContext, scope: Scope, definition: ResourceDefinition, binding: Tree, options: WriteOptions
 ) -> Response:
-    _check(binding)
+    check(binding)
     metadata = binding["metadata"]
     name = metadata.get("name") or ""
     subresource = "binding" if definition is scope.definition else ""

@@ -258,3 +258,10 @@ def test_node_ports_run_out() -> None:
     cluster.write("b", dict(spec, ports=[{"port": 80}]))
     text = "Internal error occurred: failed to allocate a nodePort: range is full"
     assert cluster.refused("c", dict(spec, ports=[{"port": 80}])) == text
+
+
+def test_trying_again_does_not_use_the_range_up() -> None:
+    cluster = Cluster("10.0.0.0/29")
+    for _ in range(50):
+        cluster.write("a", {"type": "NodePort", "ports": [{"port": 80}]}, commit=False)
+    cluster.write("b", {"type": "NodePort", "ports": [{"port": 80}]})

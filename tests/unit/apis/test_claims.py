@@ -68,10 +68,20 @@ def test_what_was_handed_out_is_kept_for_a_while() -> None:
     now[0] = PICK_SECONDS
     assert not claims.taken("10.0.0.1", "n/b")
     claims.pick("10.0.0.1", "n/a")
-    claims.unpick(("10.0.0.1",), "n/b")
+    claims.unpick("n/b")
     assert claims.taken("10.0.0.1", "n/b")
-    claims.unpick(("10.0.0.1",), "n/a")
+    claims.unpick("n/a")
     assert not claims.taken("10.0.0.1", "n/b")
+
+
+def test_picks_that_are_never_taken_do_not_pile_up() -> None:
+    now = [0.0]
+    claims = Claims(lambda: now[0])
+    for number in range(5000):
+        claims.pick(number, f"n/{number}")
+        now[0] += 1.0
+    assert len(claims._picked) < 1000
+    assert len(claims._picks) < 1000
 
 
 def test_what_a_service_holds() -> None:

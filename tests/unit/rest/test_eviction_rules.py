@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fastapi_core.errors import APIError
-from fastapi_core.rest.binding import assigned
+from fastapi_core.rest.binding import assigned, check
 from fastapi_core.rest.eviction import MOST_DISRUPTED, beyond_budgets, delete_options, spent, unhealthy_may_go
 
 Tree = dict[str, Any]
@@ -138,3 +138,11 @@ def test_pods_that_cannot_be_bound(tree: Tree, metadata: Tree, text: str) -> Non
         assigned(tree, binding(**metadata), "key")
     assert raised.value.code == 409
     assert text in raised.value.message
+
+
+def test_bindings_that_say_nothing() -> None:
+    tree = {"metadata": {"name": "p"}, "target": {"kind": "Pod"}}
+    with pytest.raises(APIError) as raised:
+        check(tree)
+    text = '[target.kind: Unsupported value: "Pod": supported values: "Node", "<empty>", target.name: Required value]'
+    assert (raised.value.code, raised.value.reason, raised.value.message) == (500, "", text)
