@@ -106,8 +106,8 @@ def _conform(scope: Scope, patched: Tree, reported: list[str]) -> Tree:
         raise _undecodable("json: cannot unmarshal into Go struct field .metadata of type v1.ObjectMeta")
     kind, version = patched.get("kind"), patched.get("apiVersion")
     if kind != definition.kind or version != definition.group_version:
-        raise errors.bad_request(
-            f"invalid object type: {definition.group_version}, Kind={definition.kind} was changed to {version}, Kind={kind}"
+        raise _undecodable(
+            f"{definition.group_version}, Kind={definition.kind} was changed to {version}, Kind={kind}: a patch cannot do that"
         )
     try:
         result = normalize.normalize(definition.type, patched)

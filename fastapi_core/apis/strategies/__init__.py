@@ -17,7 +17,7 @@ from fastapi_core.apis.strategies.basics import (
     sequence,
     wipe_status,
 )
-from fastapi_core.apis.strategies.frozen import FROZEN
+from fastapi_core.apis.strategies.disabled import DROPPED
 from fastapi_core.apis.validation.index import validator
 from fastapi_core.apis.validation.warnings import WARNINGS
 from fastapi_core.errors import FieldError
@@ -60,8 +60,8 @@ _SPECIAL: dict[tuple[str, str], Special] = {
     ("", "Node"): Special(prepare=kinds.prepare_node, own_status=True),
     ("", "PersistentVolume"): Special(prepare=kinds.prepare_volume, prepare_status=kinds.prepare_volume_status),
     ("", "PersistentVolumeClaim"): Special(prepare=kinds.prepare_claim),
-    ("", "Pod"): Special(prepare=pods.prepare, prepare_status=pods.prepare_status, validate=pods.validate),
-    ("", "Service"): Special(prepare=services.prepare, validate=services.validate, warnings=services.warnings),
+    ("", "Pod"): Special(prepare=pods.prepare, prepare_status=pods.prepare_status),
+    ("", "Service"): Special(prepare=services.prepare),
     ("apps", "DaemonSet"): Special(prepare=kinds.prepare_daemon_set),
     ("apps", "Deployment"): Special(prepare_status=kinds.keep_labels),
     ("apps", "StatefulSet"): Special(prepare=kinds.prepare_stateful_set),
@@ -93,9 +93,14 @@ def strategy_for(group: str, kind: str, *, status: bool, generation: int, bump: 
     special = _SPECIAL.get((group, kind), _PLAIN)
     count = generations(kind, generation, bump)
     return Strategy(
-        prepare=sequence(wipe_status if status and not special.own_status else None, special.prepare, count),
+        prepare=sequence(
+            wipe_status if status and not special.own_status else None,
+            DROPPED.get((group, kind)),
+            special.prepare,
+            count,
+        ),
         prepare_status=sequence(keep_desired, special.prepare_status, generations(kind, generation, bump=False)),
-        validate=validator(group, kind) or special.validate or FROZEN.get((group, kind), _valid),
+        validate=validator(group, kind) or special.validate or _valid,
         warnings=WARNINGS.get((group, kind), special.warnings),
         requester=special.requester,
     )

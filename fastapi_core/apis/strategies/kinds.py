@@ -141,6 +141,8 @@ def prepare_claim(new: Tree, old: Tree | None) -> None:
         new["status"] = {"phase": "Pending"}
         protect(new, "kubernetes.io/pvc-protection")
         _data_sources(new.setdefault("spec", {}))
+    else:
+        _same_source(new.setdefault("spec", {}))
 
 
 def prepare_attributes_class(new: Tree, old: Tree | None) -> None:
@@ -163,7 +165,12 @@ def _data_sources(spec: Tree) -> None:
         known = (source.get("apiGroup") or "", source.get("kind"))
         if known not in (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot")):
             del spec["dataSource"]
-            source = None
+    _same_source(spec)
+
+
+def _same_source(spec: Tree) -> None:
+    """Whichever member is missing takes over what the other says."""
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if source is not None and reference is None:
         spec["dataSourceRef"] = dict(source)
     elif source is None and reference is not None and not reference.get("namespace"):
@@ -213,13 +220,20 @@ def fill_requester(new: Tree, user: User) -> None:
 
 
 def prepare_definition(new: Tree, old: Tree | None) -> None:
-    """A new CustomResourceDefinition has stored only what it stores now."""
-    if old is None:
-        versions = (new.get("spec") or {}).get("versions") or ()
+    """A CustomResourceDefinition has stored what it stores now, and what it stored before."""
+    versions = (new.get("spec") or {}).get("versions") or ()
+    if old is not None:
+        status: Tree = dict(new.get("status") or {})
+        stored = list(status.get("storedVersions") or ())
+        stored += [
+            name for version in versions if version.get("storage") and (name := version.get("name")) not in stored
+        ]
+        new["status"] = {**status, "storedVersions": stored}
+    else:
         new["status"] = {
             "conditions": None,
             "acceptedNames": {"plural": "", "kind": ""},
-            "storedVersions": [version["name"] for version in versions if version.get("storage")],
+            "storedVersions": [version.get("name") or "" for version in versions if version.get("storage")][:1],
         }
 
 

@@ -1,4 +1,4 @@
-"""Pods: phase and quality-of-service class on create, and what may change later."""
+"""Pods: phase and quality-of-service class on create."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from functools import lru_cache
 from typing import Any
 
 from fastapi_core.apis.strategies.basics import Tree
-from fastapi_core.errors import FieldError
 from fastapi_core.meta import quantity, time
 
 _GATED = "Scheduling is blocked due to non-empty scheduling gates"
@@ -84,32 +83,3 @@ def prepare_status(new: Tree, old: Tree | None) -> None:
         new["metadata"].pop("ownerReferences", None)
     else:
         new["metadata"]["ownerReferences"] = owners
-
-
-_MUTABLE = (
-    "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` "
-    "(only additions to existing tolerations),`spec.terminationGracePeriodSeconds` "
-    "(allow it to be set to 1 if it was previously negative)"
-)
-
-
-def validate(new: Tree, old: Tree | None) -> list[FieldError]:
-    """Most of a pod's spec stays as it was created."""
-    if old is None or new.get("spec") == old.get("spec"):
-        return []
-    gated = bool((old.get("spec") or {}).get("schedulingGates"))
-    if _fixed(new.get("spec") or {}, gated) == _fixed(old.get("spec") or {}, gated):
-        return []
-    return [FieldError("Forbidden", "spec", f"pod updates may not change fields other than {_MUTABLE}")]
-
-
-def _fixed(spec: Tree, gated: bool) -> Tree:
-    """The part of a spec that an update may not touch; a gated pod may still be steered to nodes."""
-    free = {"activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "schedulingGates"}
-    if gated:
-        free |= {"nodeSelector", "affinity"}
-    out = {name: value for name, value in spec.items() if name not in free and value is not None}
-    for name in ("containers", "initContainers"):
-        if name in out:
-            out[name] = [{k: v for k, v in container.items() if k != "image"} for container in out[name]]
-    return out

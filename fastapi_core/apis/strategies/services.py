@@ -5,15 +5,10 @@ Families, addresses and node ports themselves are given out by `apis/allocation.
 
 from __future__ import annotations
 
-from ipaddress import ip_address
-
 from fastapi_core.apis.strategies.basics import Tree, keep
-from fastapi_core.errors import FieldError
-from fastapi_core.meta import names
 
 HEADLESS = "None"
 _ADDRESS_MEMBERS = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
-_NOT_AN_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 
 
 def has_address(spec: Tree) -> bool:
@@ -87,57 +82,3 @@ def _drop_unneeded(spec: Tree, before: Tree) -> None:
     for member in unneeded:
         if spec.get(member) == before.get(member):
             spec.pop(member, None)
-
-
-def validate(new: Tree, old: Tree | None) -> list[FieldError]:
-    """How type, external name and addresses agree."""
-    spec: Tree = new.get("spec") or {}
-    addresses: list[str] = spec.get("clusterIPs") or []
-    if not has_address(spec):
-        return _external(spec, addresses)
-    first = spec.get("clusterIP") or ""
-    if addresses and not first:
-        return [
-            FieldError("Invalid value", "spec.clusterIPs", "must be empty when `clusterIP` is not specified", addresses)
-        ]
-    if addresses and addresses[0] != first:
-        return [FieldError("Invalid value", "spec.clusterIPs", "first value must match `clusterIP`", addresses)]
-    errors = [
-        FieldError("Invalid value", f"spec.clusterIPs[{index}]", _NOT_AN_ADDRESS, address)
-        for index, address in enumerate(addresses)
-        if address != HEADLESS and not _is_address(address)
-    ]
-    before: Tree = (old or {}).get("spec") or {}
-    if before and has_address(before) and (before.get("clusterIPs") or [first])[0] != first:
-        errors.append(FieldError("Invalid value", "spec.clusterIPs[0]", "may not change once set", addresses))
-    return errors
-
-
-def _external(spec: Tree, addresses: list[str]) -> list[FieldError]:
-    errors = []
-    forbidden = "may not be set for ExternalName services"
-    errors += [FieldError("Forbidden", "spec.clusterIPs", forbidden)] if addresses or spec.get("clusterIP") else []
-    errors += [FieldError("Forbidden", "spec.ipFamilies", forbidden)] if spec.get("ipFamilies") else []
-    name = spec.get("externalName")
-    if not name:
-        errors.append(FieldError("Required value", "spec.externalName"))
-    else:
-        texts = names.dns1123_subdomain(name.removesuffix("."))
-        errors += [FieldError("Invalid value", "spec.externalName", text, name) for text in texts]
-    return errors
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
-def warnings(new: Tree, old: Tree | None) -> list[str]:
-    spec: Tree = new.get("spec") or {}
-    headless = spec.get("clusterIP") == HEADLESS and (spec.get("type") or "ClusterIP") == "ClusterIP"
-    if headless and (spec.get("sessionAffinity") or "None") != "None":
-        return ["spec.SessionAffinity is ignored for headless services"]
-    return []

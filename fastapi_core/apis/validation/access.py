@@ -9,8 +9,8 @@ from collections import Counter
 from typing import Any, Final
 
 from fastapi_core.apis.validation import formats, quantities, scheduling
-from fastapi_core.apis.validation.common import int_or_percent, labels, selectable, selector
 from fastapi_core.apis.validation.internal import shown
+from fastapi_core.apis.validation.labelling import int_or_percent, labels, selectable, selector
 from fastapi_core.apis.validation.networking import segment
 from fastapi_core.apis.validation.rules import (
     REQUIRED,
@@ -345,12 +345,16 @@ _EVENT_FIELDS: Final = ("reason", "action", "type")
 
 
 def core_event(tree: Tree, path: str, report: Report) -> None:
-    """Old events are free; those that carry an event time follow the rules of the new kind."""
+    """Old events are free; those that carry an event time follow the rules of the new kind.
+
+    An event lies in the namespace of what it is about, if that is said completely.
+    """
     metadata: Tree = tree.get("metadata") or {}
     namespace = metadata.get("namespace") or ""
-    involved = (tree.get("involvedObject") or {}).get("namespace") or ""
+    reference: Tree = tree.get("involvedObject") or {}
+    involved = reference.get("namespace") or ""
     if involved:
-        wrong = involved != namespace
+        wrong = bool(reference.get("apiVersion")) and involved != namespace
     else:
         wrong = namespace not in ("", "default", "kube-system")
     if wrong:

@@ -6,7 +6,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from fastapi_core.apis.validation import formats
-from fastapi_core.apis.validation.common import selector
+from fastapi_core.apis.validation.labelling import selector
 from fastapi_core.apis.validation.rules import CHECK, REQUIRED, Report, Tree, choice, text
 
 _OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")

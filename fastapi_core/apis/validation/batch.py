@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fastapi_core.apis.validation import cron, formats
-from fastapi_core.apis.validation.common import matches, selectable, selector
 from fastapi_core.apis.validation.internal import shown
+from fastapi_core.apis.validation.labelling import matches, selectable, selector
 from fastapi_core.apis.validation.podspec import pod_template
 from fastapi_core.apis.validation.rules import CHECK, IMMUTABLE, Report, Tree, choice, natural, text
 from fastapi_core.apis.validation.workloads import MISMATCH

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from fastapi_core.apis.validation import formats
-from fastapi_core.apis.validation.common import selector
+from fastapi_core.apis.validation.labelling import selector
 from fastapi_core.apis.validation.quantities import positive
 from fastapi_core.apis.validation.rules import CHECK, Report, Tree, choice, text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fastapi_core.apis.validation import downward, formats, probes, security
-from fastapi_core.apis.validation.common import backsteps, local_path
+from fastapi_core.apis.validation.labelling import backsteps, local_path
 from fastapi_core.apis.validation.quantities import requirements
 from fastapi_core.apis.validation.rules import (
     CHECK,

@@ -6,7 +6,7 @@ import re
 from typing import Any, Final
 
 from fastapi_core.apis.validation import formats
-from fastapi_core.apis.validation.common import template_metadata
+from fastapi_core.apis.validation.labelling import template_metadata
 from fastapi_core.apis.validation.rules import IMMUTABLE, Report, Tree
 from fastapi_core.apis.validation.scheduling import node_selector
 

@@ -10,6 +10,7 @@ from fastapi_core.apis.validation import (
     admission,
     autoscaling,
     batch,
+    definitions,
     devices,
     flowcontrol,
     networking,
@@ -57,6 +58,7 @@ RULES: Final[dict[tuple[str, str], Rules]] = {
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): Rules(admission.validating_policy),
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): Rules(admission.validating_binding),
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): Rules(admission.validating_configuration),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): Rules(definitions.definition, definitions.definition_update),
     ("apiregistration.k8s.io", "APIService"): Rules(access.api_service),
     ("autoscaling", "HorizontalPodAutoscaler"): Rules(autoscaling.autoscaler),
     ("certificates.k8s.io", "CertificateSigningRequest"): Rules(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fastapi_core.apis.validation import formats
-from fastapi_core.apis.validation.common import selector
 from fastapi_core.apis.validation.internal import shown
+from fastapi_core.apis.validation.labelling import selector
 from fastapi_core.apis.validation.rules import (
     CHECK,
     IMMUTABLE,

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from fastapi_core.apis.validation import formats
 from fastapi_core.apis.validation.podspec import pod_spec
-from fastapi_core.apis.validation.rules import Report, Tree
+from fastapi_core.apis.validation.rules import INT32_MAX, Report, Tree, between
 
 _MUTABLE: Final = (
     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` "
@@ -85,7 +85,8 @@ def _deadline(spec: Tree, before: Tree, report: Report) -> bool:
     value, earlier = spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds")
     at = ".spec.activeDeadlineSeconds"
     if value is not None:
-        if not 0 <= value <= 2147483647:
+        if not 0 <= value <= INT32_MAX:
+            report.invalid(at, value, between(0, INT32_MAX))
             return False
         if earlier is not None and earlier < value:
             report.invalid(at, value, "must be less than or equal to previous value")

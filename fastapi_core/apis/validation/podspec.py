@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fastapi_core.apis.validation import containers, formats, quantities, scheduling, security
-from fastapi_core.apis.validation.common import annotations_at, labels, labels_at
+from fastapi_core.apis.validation.labelling import annotations_at, labels, labels_at
 from fastapi_core.apis.validation.rules import (
     CHECK,
     INT32_MAX,

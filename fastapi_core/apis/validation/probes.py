@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fastapi_core.apis.validation import formats
-from fastapi_core.apis.validation.common import port_member
+from fastapi_core.apis.validation.labelling import port_member
 from fastapi_core.apis.validation.rules import REQUIRED, Report, Rule, Tree, choice, natural, number, required, struct
 
 _SCHEME = choice("scheme", "HTTP", "HTTPS", empty=REQUIRED)

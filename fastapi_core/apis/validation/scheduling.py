@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from fastapi_core.apis.validation import formats
-from fastapi_core.apis.validation.common import NO_OPERATOR, VALUES_NEEDED, VALUES_UNWANTED, selector
 from fastapi_core.apis.validation.internal import shown
+from fastapi_core.apis.validation.labelling import NO_OPERATOR, VALUES_NEEDED, VALUES_UNWANTED, selector
 from fastapi_core.apis.validation.rules import CHECK, Report, Tree, choice
 
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -90,7 +90,7 @@ def _weight(term: Tree, path: str, report: Report) -> None:
 
 
 def _match_keys(tree: Tree, path: str, report: Report) -> None:
-    """Label keys whose values come from the pod itself."""
+    """Label keys whose values come from the pod itself; those of an existing pod are settled."""
     keys, others = tree.get("matchLabelKeys"), tree.get("mismatchLabelKeys")
     if not keys and not others:
         return
@@ -100,6 +100,7 @@ def _match_keys(tree: Tree, path: str, report: Report) -> None:
             if tree.get(name):
                 report.forbidden(f"{path}.{name}", _NO_SELECTOR)
         return
+    settled = report.old is not None and report.facts.get("name") is not None
     for name in ("matchLabelKeys", "mismatchLabelKeys"):
         seen: set[str] = set()
         for index, key in enumerate(tree.get(name) or ()):
@@ -108,7 +109,7 @@ def _match_keys(tree: Tree, path: str, report: Report) -> None:
                 if key in (keys or ()):
                     text = "exists in both matchLabelKeys and mismatchLabelKeys"
                     report.invalid(f"{path}.{name}[{index}]", key, text)
-            elif key in seen or _selected(labels, key, report):
+            elif not settled and (key in seen or _selected(labels, key, report)):
                 report.invalid(f"{path}[{index}]", key, "exists in both matchLabelKeys and labelSelector")
             seen.add(key)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from fastapi_core.apis.validation.common import local_path
 from fastapi_core.apis.validation.internal import shown
+from fastapi_core.apis.validation.labelling import local_path
 from fastapi_core.apis.validation.rules import CHECK, INT32_MAX, Report, Tree, between, choice
 
 _ID: Final = between(0, INT32_MAX)

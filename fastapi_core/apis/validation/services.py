@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fastapi_core.apis.validation import formats
-from fastapi_core.apis.validation.common import labels
 from fastapi_core.apis.validation.internal import shown
+from fastapi_core.apis.validation.labelling import labels
 from fastapi_core.apis.validation.rules import (
     CHECK,
     REQUIRED,
@@ -295,7 +295,6 @@ _SLICE_TYPE = choice("addressType", *_FAMILIES, empty=REQUIRED)
 _SLICE_PORT = struct(text("name", formats.label), choice("protocol", *PROTOCOLS, empty=CHECK), _APP)
 _SLICE_REST = struct(
     text("nodeName", formats.subdomain, empty=CHECK),
-    text("zone", formats.label_value),
     text("hostname", formats.label, empty=CHECK),
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fastapi_core.apis.validation import claims, formats, volumes
-from fastapi_core.apis.validation.common import csi_driver
+from fastapi_core.apis.validation.labelling import csi_driver
 from fastapi_core.apis.validation.quantities import amount
 from fastapi_core.apis.validation.rules import (
     IMMUTABLE,

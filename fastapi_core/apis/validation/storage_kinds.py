@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fastapi_core.apis.validation import formats
-from fastapi_core.apis.validation.common import csi_driver, selector
+from fastapi_core.apis.validation.labelling import csi_driver, selector
 from fastapi_core.apis.validation.quantities import amount
 from fastapi_core.apis.validation.rules import CHECK, IMMUTABLE, NOT_NEGATIVE, Report, Tree, choice, immutable, text
 from fastapi_core.apis.validation.storage import volume_source
@@ -91,9 +91,6 @@ _GROUP_POLICY = choice("fsGroupPolicy", "File", "None", "ReadWriteOnceWithFSType
 
 def csi_driver_kind(tree: Tree, path: str, report: Report) -> None:
     spec: Tree = tree.get("spec") or {}
-    name = (tree.get("metadata") or {}).get("name") or ""
-    if len(name) > 63:
-        report.too_long(".metadata.name", 63)
     for member in ("attachRequired", "podInfoOnMount", "storageCapacity"):
         if spec.get(member) is None:
             report.required(f".spec.{member}")

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from fastapi_core.apis.validation import claims, downward, formats
-from fastapi_core.apis.validation.common import backsteps, csi_driver, template_metadata, unreserved_path
+from fastapi_core.apis.validation.labelling import backsteps, csi_driver, template_metadata, unreserved_path
 from fastapi_core.apis.validation.rules import CHECK, Report, Rule, Tree, choice, number, required, struct
 from fastapi_core.meta.quantity import parse
 

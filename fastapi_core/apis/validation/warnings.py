@@ -312,7 +312,7 @@ _HINTS: Final = "service.kubernetes.io/topology-aware-hints"
 def service(new: Tree, old: Tree | None) -> list[str]:
     spec: Tree = new.get("spec") or {}
     out = []
-    if _HINTS in ((new.get("metadata") or {}).get("annotations") or ()):
+    if _annotated(new, _HINTS):
         text = "please use service.kubernetes.io/topology-mode instead"
         out.append(f"annotation {_HINTS} is deprecated, {text}")
     if (spec.get("type") or "ClusterIP") == "ClusterIP" and spec.get("clusterIP") == "None":
@@ -338,6 +338,21 @@ def node(new: Tree, old: Tree | None) -> list[str]:
     return out
 
 
+_MOUNTABLE: Final = "kubernetes.io/enforce-mountable-secrets"
+
+
+def service_account(new: Tree, old: Tree | None) -> list[str]:
+    """The annotation is reported when it comes, not on every later write."""
+    if not _annotated(new, _MOUNTABLE) or (old is not None and _annotated(old, _MOUNTABLE)):
+        return []
+    text = "deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"
+    return [f"metadata.annotations[{_MOUNTABLE}]: {text}"]
+
+
+def _annotated(tree: Tree, name: str) -> bool:
+    return name in ((tree.get("metadata") or {}).get("annotations") or ())
+
+
 WARNINGS: Final[dict[tuple[str, str], Warn]] = {
     ("", "Node"): node,
     ("", "PersistentVolume"): volume,
@@ -347,6 +362,7 @@ WARNINGS: Final[dict[tuple[str, str], Warn]] = {
     ("", "ReplicationController"): templated("spec.template"),
     ("", "ResourceQuota"): resource_quota,
     ("", "Service"): service,
+    ("", "ServiceAccount"): service_account,
     ("apps", "DaemonSet"): templated("spec.template"),
     ("apps", "Deployment"): templated("spec.template"),
     ("apps", "ReplicaSet"): templated("spec.template"),

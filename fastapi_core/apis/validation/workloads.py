@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fastapi_core.apis.validation import claims, formats
-from fastapi_core.apis.validation.common import (
+from fastapi_core.apis.validation.labelling import (
     INVALID_SELECTOR,
     int_or_percent,
     is_empty,
@@ -271,7 +271,7 @@ def stateful_set(tree: Tree, path: str, report: Report) -> None:
         for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
             claims.claim_spec(claim.get("spec") or {}, f"{at}.volumeClaimTemplates[{index}].spec", report)
     _selector(spec, at, report, "statefulset")
-    chosen = _sound(spec, at, report)
+    chosen = _sound(spec, at, report, "")
     if chosen is not None:
         _stateful_template(spec, chosen, at + ".template", report)
     inner: Tree = (spec.get("template") or {}).get("spec") or {}
@@ -339,7 +339,7 @@ def controller_revision(tree: Tree, path: str, report: Report) -> None:
 
 
 def controller_revision_update(tree: Tree, path: str, report: Report) -> None:
-    controller_revision(tree, path, report)
+    natural("revision")(tree, "", report)
     if tree.get("data") != (report.old or {}).get("data"):
         report.invalid(".data", tree.get("data"), IMMUTABLE)
 

@@ -1,0 +1,323 @@
+"""CustomResourceDefinitions: names, versions, conversion, subresources, columns.
+
+What all versions have in common the reference keeps once, and names it so in errors (`spec.validation`,
+`spec.subresources`, ...); what differs stands under its version.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fastapi_core.apis.validation import formats, schemas
+from fastapi_core.apis.validation.admission import review_versions, webhook_service, webhook_url
+from fastapi_core.apis.validation.rules import IMMUTABLE, Report, Tree, choice
+
+_SCOPE = choice("scope", "Cluster", "Namespaced", empty=1)
+_MIXED: Final = "may have mixed case, but should otherwise match: "
+_COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
+_COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
+_SIMPLE: Final = "must be a simple json path starting with ."
+_APPROVAL: Final = "api-approved.kubernetes.io"
+_NAME: Final = 'must be spec.names.plural+"."+spec.group'
+#: Member of a version -> where its common value stands.
+_SHARED: Final = (
+    ("schema", "validation"),
+    ("subresources", "subresources"),
+    ("additionalPrinterColumns", "additionalPrinterColumns"),
+    ("selectableFields", "selectableFields"),
+)
+
+
+def definition(tree: Tree, path: str, report: Report) -> None:
+    spec: Tree = tree.get("spec") or {}
+    names: Tree = spec.get("names") or {}
+    metadata: Tree = tree.get("metadata") or {}
+    group = spec.get("group") or ""
+    wanted = f"{names.get('plural') or ''}.{group}"
+    if report.old is None:
+        for member in ("generateName", "name"):
+            if metadata.get(member) and metadata[member] != wanted:
+                report.invalid(f".metadata.{member}", metadata[member], _NAME)
+    _group(group, report)
+    _SCOPE(spec, ".spec", report)
+    versions: list[Tree] = spec.get("versions") or []
+    common = _common(versions)
+    _preserve_start(spec, versions, report)
+    _versions(spec, versions, common, report)
+    _names(names, ".spec.names", report)
+    if "validation" in common:
+        _extras(common, ".spec", report)
+    if spec.get("preserveUnknownFields") and (spec.get("conversion") or {}).get("strategy") != "None":
+        text = "must be None if spec.preserveUnknownFields is true"
+        report.invalid(".spec.conversion.strategy", (spec.get("conversion") or {}).get("strategy") or "", text)
+    _conversion(spec.get("conversion") or {}, ".spec.conversion", report)
+    if report.old is None:
+        _finish(tree, versions, report)
+
+
+def _finish(tree: Tree, versions: list[Tree], report: Report) -> None:
+    """What the reference checks after the spec."""
+    spec: Tree = tree.get("spec") or {}
+    group = spec.get("group") or ""
+    _stored((tree.get("status") or {}).get("storedVersions") or [], versions, report)
+    protected = group in ("k8s.io", "kubernetes.io") or group.endswith((".k8s.io", ".kubernetes.io"))
+    if protected and not ((tree.get("metadata") or {}).get("annotations") or {}).get(_APPROVAL):
+        text = (
+            f'protected groups must have approval annotation "{_APPROVAL}", see '
+            "https://github.com/kubernetes/enhancements/pull/1111"
+        )
+        report.required(f".metadata.annotations[{_APPROVAL}]", text)
+    if spec.get("preserveUnknownFields"):
+        text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+        report.invalid(".spec.preserveUnknownFields", True, text)
+
+
+def definition_update(tree: Tree, path: str, report: Report) -> None:
+    definition(tree, path, report)
+    spec: Tree = tree.get("spec") or {}
+    old: Tree = report.old or {}
+    before: Tree = old.get("spec") or {}
+    established = any(
+        condition.get("type") == "Established" and condition.get("status") == "True"
+        for condition in (old.get("status") or {}).get("conditions") or ()
+    )
+    members: list[tuple[str, ...]] = [("scope",), ("names", "kind")] if established else []
+    for member in [*members, ("group",), ("names", "plural")]:
+        new_value, old_value = _value(spec, member), _value(before, member)
+        if new_value != old_value:
+            report.invalid(".spec." + ".".join(member), new_value or "", IMMUTABLE)
+    _finish(tree, spec.get("versions") or [], report)
+
+
+def _value(tree: Any, steps: tuple[str, ...]) -> Any:
+    for step in steps:
+        tree = (tree or {}).get(step)
+    return tree
+
+
+def _group(group: str, report: Report) -> None:
+    if not group:
+        report.required(".spec.group")
+        return
+    problems = formats.subdomain(group)
+    if not problems and "." not in group:
+        problems = ["should be a domain with at least one dot"]
+    report.each_invalid(".spec.group", group, problems)
+
+
+def _common(versions: list[Tree]) -> Tree:
+    """Members that all versions have the same value for, under their shared names."""
+    if not versions:
+        return {}
+    return {
+        shared: versions[0].get(member)
+        for member, shared in _SHARED
+        if all(version.get(member) == versions[0].get(member) for version in versions[1:])
+    }
+
+
+def _schema(version: Tree) -> Tree | None:
+    found: Tree | None = (version.get("schema") or {}).get("openAPIV3Schema")
+    return found
+
+
+def _preserve_start(spec: Tree, versions: list[Tree], report: Report) -> None:
+    for index, version in enumerate(versions):
+        if _schema(version) is None:
+            report.required(f".spec.versions[{index}].schema.openAPIV3Schema")
+    if spec.get("preserveUnknownFields") and any(schemas.has_defaults(_schema(version) or {}) for version in versions):
+        report.invalid(".spec.preserveUnknownFields", True, "must be false in order to use defaults in the schema")
+
+
+def _versions(spec: Tree, versions: list[Tree], common: Tree, report: Report) -> None:
+    seen: set[str] = set()
+    unique = True
+    storage = 0
+    for index, version in enumerate(versions):
+        at = f".spec.versions[{index}]"
+        name = version.get("name") or ""
+        unique = unique and name not in seen
+        seen.add(name)
+        storage += bool(version.get("storage"))
+        report.each_invalid(at + ".name", name, formats.label1035(name))
+        warning = version.get("deprecationWarning")
+        if warning is not None and not version.get("deprecated"):
+            report.invalid(at + ".deprecationWarning", warning, "can only be set for deprecated versions")
+        own = {shared: version.get(member) for member, shared in _SHARED if shared not in common}
+        if own and _schema(version) is not None:
+            _extras(own, at, report, schema_name="schema", schema=version.get("schema"))
+    if not unique:
+        report.invalid(".spec.versions", versions, "must contain unique version names")
+    if storage != 1:
+        text = "must have exactly one version marked as storage version"
+        report.invalid(".spec.versions", spec.get("versions"), text)
+    first = (versions[0].get("name") or "") if versions else ""
+    if first:
+        report.each_invalid(".spec.version", first, formats.label1035(first))
+
+
+def _names(names: Tree, path: str, report: Report) -> None:
+    for member in ("plural", "singular", "kind", "listKind"):
+        if not names.get(member):
+            report.required(f"{path}.{member}")
+    for member in ("plural", "singular"):
+        value = names.get(member)
+        if value:
+            report.each_invalid(f"{path}.{member}", value, formats.label1035(value))
+    for member in ("kind", "listKind"):
+        value = names.get(member)
+        if value:
+            problems = [_MIXED + problem for problem in formats.label1035(value.lower())]
+            report.each_invalid(f"{path}.{member}", value, problems)
+    if names.get("kind") and names.get("kind") == names.get("listKind"):
+        report.invalid(path + ".listKind", names["listKind"], "kind and listKind may not be the same")
+    for member in ("shortNames", "categories"):
+        for index, value in enumerate(names.get(member) or ()):
+            report.each_invalid(f"{path}.{member}[{index}]", value, formats.label1035(value))
+
+
+def _extras(
+    parts: Tree, path: str, report: Report, *, schema_name: str = "validation", schema: Tree | None = None
+) -> None:
+    """Schema, subresources, columns and selectable fields, of one version or of all."""
+    subresources: Tree = parts.get("subresources") or {}
+    found = ((parts.get("validation") or schema or {}).get("openAPIV3Schema")) if parts or schema else None
+    if found is not None and "validation" in parts:
+        at = f"{path}.{schema_name}.openAPIV3Schema"
+        schemas.validate_root(found, at, report, status=subresources.get("status") is not None)
+    if subresources.get("scale") is not None:
+        _scale(subresources["scale"], path + ".subresources.scale", report)
+    for index, column in enumerate(parts.get("additionalPrinterColumns") or ()):
+        _column(column, f"{path}.additionalPrinterColumns[{index}]", report)
+    fields = parts.get("selectableFields") or []
+    if fields and found is None:
+        report.invalid(path + ".selectableFields", "", "may only be set when validations.schema is included")
+    elif fields:
+        _selectable(fields, found or {}, path + ".selectableFields", report)
+
+
+def _scale(scale: Tree, path: str, report: Report) -> None:
+    for member, roots, needed in (
+        ("specReplicasPath", ("spec",), True),
+        ("statusReplicasPath", ("status",), True),
+        ("labelSelectorPath", ("spec", "status"), False),
+    ):
+        value, at = scale.get(member) or "", f"{path}.{member}"
+        if not value:
+            if needed:
+                report.required(at)
+        elif not value.startswith(".") or "[" in value:
+            report.invalid(at, value, _SIMPLE)
+        elif value.split(".")[1] not in roots:
+            under = f"under .{roots[0]}" if needed else "under either .status or .spec"
+            report.invalid(at, value, f"should be a json path {under}")
+
+
+def _column(column: Tree, path: str, report: Report) -> None:
+    name, kind, form, place = (column.get(member) or "" for member in ("name", "type", "format", "jsonPath"))
+    if not name:
+        report.required(path + ".name")
+    text = f"must be one of {','.join(_COLUMN_TYPES)}"
+    if not kind:
+        report.required(path + ".type", text)
+    elif kind not in _COLUMN_TYPES:
+        report.invalid(path + ".type", kind, text)
+    if form and form not in _COLUMN_FORMATS:
+        report.invalid(path + ".format", form, f"must be one of {','.join(_COLUMN_FORMATS)}")
+    if not place:
+        report.required(path + ".JSONPath")
+    elif not place.startswith("."):
+        report.invalid(path + ".JSONPath", place, _SIMPLE)
+
+
+_SELECTABLE: Final = (
+    "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed."
+)
+
+
+def _selectable(fields: list[Tree], schema: Tree, path: str, report: Report) -> None:
+    seen: set[str] = set()
+    if len(fields) > 8:
+        report.too_many(path, len(fields), 8)
+    for index, field in enumerate(fields):
+        at = f"{path}[{index}].jsonPath"
+        place = field.get("jsonPath") or ""
+        if not place:
+            report.required(at)
+            continue
+        if place in seen:
+            report.duplicate(at, place)
+            continue
+        seen.add(place)
+        problem = _place_problem(place, schema)
+        if problem:
+            report.invalid(at, place, problem)
+
+
+def _place_problem(place: str, schema: Tree) -> str:
+    if not place.startswith("."):
+        return f"is an invalid path: expected [ or . but got: {place.partition('.')[0].partition('[')[0]}"
+    if "[" in place:
+        return "is an invalid path: array notation is not allowed"
+    found = None if place.startswith(".metadata") else schemas.find(schema, place)
+    if found is None:
+        return "is an invalid path: does not refer to a valid field"
+    return "" if found.get("type") in ("string", "boolean", "integer") else _SELECTABLE
+
+
+def _conversion(conversion: Tree, path: str, report: Report) -> None:
+    strategy, hook = conversion.get("strategy") or "", conversion.get("webhook") or {}
+    client, versions = hook.get("clientConfig"), hook.get("conversionReviewVersions") or []
+    if not strategy:
+        if conversion:
+            report.required(path + ".strategy")
+    elif strategy not in ("None", "Webhook"):
+        report.unsupported(path + ".strategy", strategy, ("None", "Webhook"))
+    at = path + ".webhookClientConfig"
+    if strategy == "Webhook":
+        if client is None:
+            report.required(at, "required when strategy is set to Webhook")
+        else:
+            _client(client, at, report)
+        if not versions:
+            report.required(path + ".conversionReviewVersions")
+        else:
+            review_versions(versions, path + ".conversionReviewVersions", report)
+        return
+    text = "should not be set when strategy is not set to Webhook"
+    if client is not None:
+        report.forbidden(at, text)
+    if versions:
+        report.forbidden(path + ".conversionReviewVersions", text)
+
+
+def _client(client: Tree, path: str, report: Report) -> None:
+    url, service = client.get("url"), client.get("service")
+    if (url is None) == (service is None):
+        report.required(path, "exactly one of url or service is required")
+    elif url is not None:
+        webhook_url(url, path + ".url", report)
+    else:
+        webhook_service(service or {}, path + ".service", report)
+
+
+def _stored(stored: list[str], versions: list[Tree], report: Report) -> None:
+    """Versions in which objects have been written stay; the one for writing is among them."""
+    at = ".status.storedVersions"
+    if not stored:
+        report.invalid(at, None, "must have at least one stored version")
+        return
+    names = [version.get("name") or "" for version in versions]
+    writing = [version.get("name") or "" for version in versions if version.get("storage")]
+    for index, name in enumerate(stored):
+        if name not in names:
+            text = (
+                f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions "
+                f"until a storage migration ensures no data remains persisted in {name} and removes {name} from "
+                "status.storedVersions"
+            )
+            report.invalid(f"{at}[{index}]", name, text)
+        elif name in writing:
+            writing.remove(name)
+    for name in writing:
+        report.invalid(at, stored, f"must have the storage version {name}")
