@@ -45,6 +45,9 @@ cdef enum:
     MAX_DEPTH = 2000
     MOST_UNKNOWN = 100  # the reference reports no more, and each costs on every level above it
 
+#: Days that a month has in every year.
+cdef int[12] DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+
 cdef object DROP = object()
 cdef double EXACT = 9007199254740992.0  # 2**53: beyond it a float has digits of its own, and keeps them
 
@@ -442,7 +445,7 @@ cdef object schema(FieldPlan field, object value, _Run run):
 
 
 cdef bint canonical_time(str text) noexcept:
-    """Whether a text is `YYYY-MM-DDTHH:MM:SSZ`, later than year 999, and surely a date (days up to 28)."""
+    """Whether a text is `YYYY-MM-DDTHH:MM:SSZ`, later than year 999, and a date in any year (no 29 February)."""
     if PyUnicode_GET_LENGTH(text) != 20 or not PyUnicode_IS_ASCII(text):
         return False
     cdef const unsigned char* at = <const unsigned char*>PyUnicode_1BYTE_DATA(text)
@@ -480,11 +483,11 @@ cdef bint moment(const unsigned char* at) noexcept:
             return False
     if at[0] == b"0":
         return False
-    i = (at[5] - 48) * 10 + at[6] - 48
-    if i < 1 or i > 12:
+    cdef int month = (at[5] - 48) * 10 + at[6] - 48
+    if month < 1 or month > 12:
         return False
     i = (at[8] - 48) * 10 + at[9] - 48
-    if i < 1 or i > 28:
+    if i < 1 or i > DAYS[month - 1]:
         return False
     return (at[11] - 48) * 10 + at[12] - 48 < 24 and at[14] < b"6" and at[17] < b"6"
 

@@ -127,8 +127,9 @@ class Writer(threading.Thread):
 class Watcher(threading.Thread):
     """Follows all changes after `since` until the server is gone."""
 
-    def __init__(self, server: RunningServer, since: int) -> None:
+    def __init__(self, server: RunningServer, since: int, path: str = PATH) -> None:
         super().__init__(name="watcher", daemon=True)
+        self.path = path
         self.client = Client(server)
         self.since = since
         self.events: list[Seen] = []
@@ -136,7 +137,7 @@ class Watcher(threading.Thread):
 
     def run(self) -> None:
         try:
-            for event in self.client.watch(self.since, 3600):
+            for event in self.client.watch(self.since, 3600, self.path):
                 self.events.append(event)
         except GONE:
             pass

@@ -166,7 +166,7 @@ def test_rewritten_certificates_are_used_without_dropping_connections(tmp_path: 
         old_context = server.ssl_context()
         kept = Client(server)
         assert kept("GET", "/api/v1/namespaces")[0] == 200
-        watcher = killing.Watcher(server, since=int(kept("GET", MAPS)[1]["metadata"]["resourceVersion"]))
+        watcher = killing.Watcher(server, since=int(kept("GET", MAPS)[1]["metadata"]["resourceVersion"]), path=MAPS)
         watcher.start()
         for name in ("apiserver.crt", "apiserver.key"):
             shutil.copy(tmp_path / "other/pki" / name, tmp_path / "this/pki" / f"{name}.new")

@@ -121,12 +121,26 @@ def _structure(schema: Tree, path: str, report: Report) -> None:
     _lists(schema, kind, path, report)
     _maps(schema, kind, path, report)
     for part, inner in _junctors(schema):
+        if schema.get(_INT_OR_STRING):
+            inner = _without_types(part, inner)
         _logic(inner, path + part, report)
     for part, child in children(schema):
         if not child.get("type") and not child.get(_INT_OR_STRING) and not child.get(_PRESERVE):
             what = "array items" if part == ".items" else "object fields"
             report.required(f"{path}{part}.type", f"must not be empty for specified {what}")
         _structure(child, path + part, report)
+
+
+_INTEGER_OR_STRING = [{"type": "integer"}, {"type": "string"}]
+
+
+def _without_types(part: str, inner: Tree) -> Tree:
+    """An int-or-string may say so again, and only there are types allowed: in its anyOf, or in that of its first allOf."""
+    if part.startswith(".anyOf[") and inner in _INTEGER_OR_STRING:
+        return {}
+    if part == ".allOf[0]" and inner.get("anyOf") == _INTEGER_OR_STRING:
+        return {name: value for name, value in inner.items() if name != "anyOf"}
+    return inner
 
 
 def _embedded(schema: Tree, kind: str, path: str, report: Report) -> None:
