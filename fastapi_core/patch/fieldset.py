@@ -166,6 +166,15 @@ def _union(left: FieldSet, right: FieldSet) -> FieldSet:
     return ordered(out) if grown else out
 
 
+def covers(left: FieldSet, right: FieldSet) -> bool:
+    """Whether every path of `right` is one of `left`."""
+    for element, below in right.items():
+        mine = left.get(element)
+        if mine is None or not (covers(mine, below) if below else is_member(mine)):
+            return False
+    return True
+
+
 def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
     """Paths of both sets."""
     out: FieldSet = {}

@@ -173,10 +173,16 @@ class Tracker:
     def record_update(self, current: Tree, new: Tree, managed: Managed, manager: str, now: str) -> None:
         """Account for a change in `managed`."""
         changes = self.changes(self.tracked, current, new)
+        touched, removed = changes
+        who = managers.updater(manager, self.version, self.subresource)
+        known = managed.get(who)
+        if known is not None and len(managed) == 1 and not removed and fieldset.covers(known.fields, touched):
+            # The only owner changes what it owns, as whoever renews a lease: nothing but the time can differ.
+            if touched:
+                managed[who] = Record(known.fields, self.version, now)
+            return
         self.disown(managed, current, new, changes)
-        touched = changes[0]
         if touched:
-            who = managers.updater(manager, self.version, self.subresource)
             known = managed.get(who)
             fields = fieldset.union(touched, known.fields) if known is not None else touched
             managed[who] = Record(fields, self.version, now)

@@ -155,7 +155,7 @@ def _members(shape: Shape, old: dict[str, Any], new: dict[str, Any], touched: Fi
         rest = DEDUCED
     for name in sorted(old.keys() | new.keys()):
         before, after = old.get(name, ABSENT), new.get(name, ABSENT)
-        if before is after:
+        if before is after or (before.__class__ in _PLAIN and before.__class__ is after.__class__ and before == after):
             continue
         member = members.get(name)
         if member is not None:
@@ -169,6 +169,10 @@ def _members(shape: Shape, old: dict[str, Any], new: dict[str, Any], touched: Fi
         else:
             continue
         _put(element, _compare(inner, before, after), touched, removed)
+
+
+#: Classes whose values are equal when Python says so.
+_PLAIN: Final = frozenset({str, int, bool})
 
 
 def _put(element: str, found: tuple[FieldSet | None, FieldSet | None], touched: FieldSet, removed: FieldSet) -> None:

@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from fastapi_core import errors
@@ -24,7 +25,12 @@ ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 
 def timestamp(now: float | None = None) -> str:
     """RFC 3339 with whole seconds, as metav1.Time prints it."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now))
+    return _stamp(int(time.time() if now is None else now))
+
+
+@lru_cache(maxsize=4)
+def _stamp(second: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(second))
 
 
 def new_uid() -> str:

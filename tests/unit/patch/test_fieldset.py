@@ -75,6 +75,8 @@ def test_laws(a: frozenset[tuple[str, ...]], b: frozenset[tuple[str, ...]], c: f
     assert fieldset.difference(x, x) == {}
     assert fieldset.intersection(x, x) == x
     assert fieldset.difference(fieldset.union(x, y), y) == fieldset.difference(x, y)
+    assert fieldset.covers(x, y) == (b <= a)
+    assert fieldset.covers(fieldset.union(x, y), y)
 
 
 @given(sets, st.frozensets(support.elements, max_size=3))
