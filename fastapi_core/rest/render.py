@@ -136,19 +136,24 @@ def page(ctx: RequestContext, scope: Scope, media: MediaType, listing: Page, *, 
     if media.as_kind == "Table":
         metadata = b'{"resourceVersion":"%b"%b}' % (version, more)
         return document(ctx, media, table(ctx, scope, media, objects, metadata))
-    items = b"[" + b",".join(partial_metadata(o, media.as_version) for o in objects) + b"]" if objects else b"null"
-    body = (
-        b'{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/'
-        + media.as_version.encode()
-        + b'","metadata":{"resourceVersion":"'
-        + version
-        + b'"'
-        + more
-        + b'},"items":'
-        + items
-        + b"}\n"
+    opening = (
+        b'{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/%b","metadata":{"resourceVersion":"%b"%b},"items":'
+        % (
+            media.as_version.encode(),
+            version,
+            more,
+        )
     )
-    return document(ctx, media, body)
+    # One join: such a list is long, and every copy of it costs as much as making it.
+    parts = [opening]
+    for obj in objects:
+        parts += (b",", partial_metadata(obj, media.as_version))
+    if objects:
+        parts[1] = b"["
+        parts.append(b"]}\n")
+    else:
+        parts.append(b"null}\n")
+    return document(ctx, media, b"".join(parts))
 
 
 def _binary_page(scope: Scope, media: MediaType, listing: Page, *, selected: bool) -> bytes:

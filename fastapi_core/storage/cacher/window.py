@@ -10,7 +10,7 @@ from fastapi_core.storage.cacher.changes import Change
 #: Bounds of one resource's window. The reference keeps 100 to 102,400 events; what falls out of here is still in
 #: the storage's history, so the bounds decide on speed only.
 WINDOW_COUNT = 8192
-WINDOW_BYTES = 16 << 20
+WINDOW_BYTES = 8 << 20
 
 
 class Window:

@@ -22,7 +22,7 @@ from fastapi_core.storage.interface import Code, Event, KeyValue, StorageError
 MOST_ROWS = 64
 
 #: Bytes of values that are kept because their keys were written lately.
-RECENT_BYTES = 4 << 20
+RECENT_BYTES = 1 << 20
 
 #: What a kept value takes beside its bytes, about.
 _ENTRY_BYTES = 400
