@@ -57,6 +57,10 @@ class Job(NamedTuple):
     future: asyncio.Future[None]
 
 
+#: After a group of at least so many writes the next one is given `GATHER_SECONDS` to become `GATHER_WRITES` long.
+BUSY_WRITES, GATHER_WRITES, GATHER_SECONDS = 4, 24, 0.002
+
+
 @dataclass(slots=True)
 class _Compaction:
     target: int
@@ -75,6 +79,8 @@ class Worker:
         self._backlog: deque[Write] = deque()
         self._thread = threading.Thread(target=self._run, name="storage", daemon=True)
         self._stopping = False
+        self._busy = 0
+        """Writes in the last group."""
         self._compactions: list[_Compaction] = []
         self._next_expiry = float("inf")
         self._expiry_checked = 0.0
@@ -141,8 +147,12 @@ class Worker:
         try:
             while not self._stopping or self._backlog:
                 self._collect()
+                if self._busy >= BUSY_WRITES:
+                    self._gather()
                 if self._backlog:
-                    self._commit(self._take())
+                    writes = self._take()
+                    self._busy = len(writes)
+                    self._commit(writes)
                 if not self._stopping:
                     self._upkeep()
         finally:
@@ -189,14 +199,29 @@ class Worker:
                 else:
                     item = self._queue.get(timeout=timeout)
                 timeout = 0.0
-                if item is None:
-                    self._stopping = True
-                elif isinstance(item, Job):
-                    self._do(item)
-                else:
-                    self._backlog.extend(item)
+                self._accept(item)
         except queue.Empty:
             pass
+
+    def _accept(self, item: list[Write] | Job | None) -> None:
+        if item is None:
+            self._stopping = True
+        elif isinstance(item, Job):
+            self._do(item)
+        else:
+            self._backlog.extend(item)
+
+    def _gather(self) -> None:
+        """Wait a moment for more writes: where many are under way a commit costs the same for all that share it."""
+        until = time.perf_counter() + GATHER_SECONDS
+        while 0 < len(self._backlog) < GATHER_WRITES and not self._stopping:
+            left = until - time.perf_counter()
+            if left <= 0:
+                return
+            try:
+                self._accept(self._queue.get(timeout=left))
+            except queue.Empty:
+                return
 
     def _take(self) -> list[Write]:
         backlog = self._backlog
