@@ -5,6 +5,7 @@ Everything is made here, once, from the options; nothing below reads flags.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from ipaddress import ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from fastapi_core import __version__
 from fastapi_core._ext.router import Router
 from fastapi_core.apis.allocation import ServiceAllocator
 from fastapi_core.apis.resources import builtin
-from fastapi_core.controlplane import bootstrap, outside
+from fastapi_core.controlplane import authority, bootstrap, identity, outside
 from fastapi_core.controlplane.keeper import Keeper
 from fastapi_core.controlplane.metrics import WatchMetrics, export_storage_metrics
 from fastapi_core.controlplane.resources import Resources
@@ -64,11 +65,16 @@ async def compose(completed: Completed) -> GenericServer:
     except BaseException:
         await storage.close()
         raise
+    config = replace(
+        completed.config,
+        authenticator=identity.authenticator(completed, resources),
+        authorizer=authority.authorizer(completed, resources),
+    )
     routers: list[Router[Endpoint]] = []
     documents = DiscoveryDocuments(resources.definitions)
     discovery = DiscoveryEndpoints(documents, _yaml)
-    server = GenericServer(completed.config, lambda: routers[0], known_group=lambda group: group in documents.versions)
-    metrics = completed.config.metrics
+    server = GenericServer(config, lambda: routers[0], known_group=lambda group: group in documents.versions)
+    metrics = config.metrics
     watches = WatchServer(float(options.generic.min_request_timeout), WatchMetrics(metrics))
 
     async def compaction() -> None:
@@ -92,7 +98,7 @@ async def compose(completed: Completed) -> GenericServer:
     server.on_stop(cacher.close, "cacher")
     server.on_stop(compactor.stop, "compactor")
     export_storage_metrics(metrics, storage, cacher, resources.definitions)
-    routes = resources.routes(watches, completed.config.authorizer)
+    routes = resources.routes(watches, config.authorizer)
     routes += discovery.routes()
     routes += server_routes.routes(server)
     routes += _openapi_routes(OpenAPIEndpoints(OpenAPIDocuments(resources.definitions)))

@@ -1,10 +1,18 @@
-"""The flags, by subject. Names and defaults are kube-apiserver's where the meaning is the same."""
+"""The flags, by subject. Names and defaults are kube-apiserver's where the meaning is the same.
+
+Subjects with rules of their own have a module each: `authentication.py`, `authorization.py`, ...
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fastapi_core.options.flags import BOOL, DURATION, INT, STRING, STRING_ARRAY, STRINGS, flag
+from fastapi_core.options.admission import Admission
+from fastapi_core.options.audit import Audit
+from fastapi_core.options.authentication import Authentication
+from fastapi_core.options.authorization import Authorization
+from fastapi_core.options.flags import DURATION, INT, STRING, STRINGS, flag
+from fastapi_core.options.flowcontrol import FlowControl
 
 
 @dataclass(slots=True)
@@ -67,36 +75,6 @@ class Storage:
 
 
 @dataclass(slots=True)
-class Authentication:
-    """Who may come in."""
-
-    client_ca_file: str = flag(
-        "client-ca-file", STRING, "", "PEM bundle; a client certificate signed by it is the user CN with the groups O."
-    )
-    token_auth_file: str = flag(
-        "token-auth-file", STRING, "", 'CSV file of bearer tokens: token,user,uid,"group1,group2".'
-    )
-    anonymous_auth: bool = flag(
-        "anonymous-auth", BOOL, True, "Let requests without credentials reach the health and version paths."
-    )
-    service_account_issuer: tuple[str, ...] = flag(
-        "service-account-issuer", STRING_ARRAY, (), "Issuer of service account tokens; the first one given is used."
-    )
-    service_account_signing_key_file: str = flag(
-        "service-account-signing-key-file", STRING, "", "PEM file of the key that signs tokens; empty: one is made."
-    )
-    service_account_max_token_expiration: float = flag(
-        "service-account-max-token-expiration", DURATION, 0.0, "Longest life of a token; 0 for no limit."
-    )
-    service_account_extend_token_expiration: bool = flag(
-        "service-account-extend-token-expiration", BOOL, True, "Let tokens that pods mount live on for a year."
-    )
-    api_audiences: tuple[str, ...] = flag(
-        "api-audiences", STRINGS, (), "Audiences of tokens that name none; empty: the issuer."
-    )
-
-
-@dataclass(slots=True)
 class Kubelet:
     """How the server reaches the kubelets: logs, exec, port forwarding."""
 
@@ -142,6 +120,10 @@ GROUPS: dict[str, type] = {
     "generic": Generic,
     "storage": Storage,
     "authentication": Authentication,
+    "authorization": Authorization,
+    "audit": Audit,
+    "flowcontrol": FlowControl,
+    "admission": Admission,
     "kubelet": Kubelet,
     "network": Network,
     "logging": Logging,

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fastapi_core.obs.logs import FORMATS
+from fastapi_core.options import admission, audit, authentication, authorization, flowcontrol
 from fastapi_core.options.flags import Flag, OptionsError, flags_of, parse
-from fastapi_core.options.groups import GROUPS, Authentication, Generic, Kubelet, Logging, Network, Serving, Storage
+from fastapi_core.options.groups import GROUPS, Generic, Kubelet, Logging, Network, Serving, Storage
 from fastapi_core.options.inert import INERT
 
 
@@ -21,7 +22,11 @@ class Options:
     serving: Serving = field(default_factory=Serving)
     generic: Generic = field(default_factory=Generic)
     storage: Storage = field(default_factory=Storage)
-    authentication: Authentication = field(default_factory=Authentication)
+    authentication: authentication.Authentication = field(default_factory=authentication.Authentication)
+    authorization: authorization.Authorization = field(default_factory=authorization.Authorization)
+    audit: audit.Audit = field(default_factory=audit.Audit)
+    flowcontrol: flowcontrol.FlowControl = field(default_factory=flowcontrol.FlowControl)
+    admission: admission.Admission = field(default_factory=admission.Admission)
     kubelet: Kubelet = field(default_factory=Kubelet)
     network: Network = field(default_factory=Network)
     logging: Logging = field(default_factory=Logging)
@@ -48,6 +53,11 @@ class Options:
             *_check_generic(self.generic),
             *_check_network(self.network),
             *_check_kubelet(self.kubelet),
+            *authentication.check(self.authentication),
+            *authorization.check(self.authorization),
+            *audit.check(self.audit),
+            *flowcontrol.check(self.flowcontrol),
+            *admission.check(self.admission),
             *_check_files(self),
             *_check_rest(self),
         ]
