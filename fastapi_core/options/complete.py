@@ -164,8 +164,9 @@ def _authenticator(options: Options, pki: Pki) -> Authenticator:
                 users.update(load_token_file(file.read()))
         except ValueError as error:
             raise OptionsError([f"--token-auth-file: {path!r}: {error}"]) from None
-    # Everybody may do everything once known (the authorizer allows), so the unknown get no further than health.
-    anonymous = Anonymous() if options.authentication.anonymous_auth else None
+    # Where everybody may do everything once known, the unknown get no further than health; else authorizers decide.
+    reach = Anonymous() if options.authorization.open else Anonymous(None)
+    anonymous = reach if options.authentication.anonymous_auth else None
     return Union([ClientCertificates(), StaticTokens(users)], anonymous)
 
 

@@ -80,6 +80,8 @@ async def create_object(
         ctx,
     )
     await scope.admission.mutate(attributes)
+    if scope.guard is not None:
+        await scope.guard(ctx, tree, None)
     if verb != "create":
         await check_create(ctx, scope)
     generated = not metadata.get("name") and bool(metadata.get("generateName"))
