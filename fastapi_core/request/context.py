@@ -40,7 +40,7 @@ class RequestContext:
     """
 
     __slots__ = (
-        "audit_id", "deadline", "decision", "headers", "info", "long_running", "matched",
+        "audit_id", "constraint", "deadline", "decision", "headers", "impersonator", "info", "long_running", "matched",
         "reason", "release", "request", "started", "user", "warnings",
     )  # fmt: skip
 
@@ -51,6 +51,9 @@ class RequestContext:
         if info is not None:
             self.info = info
         self.user: User = ANONYMOUS
+        self.impersonator: User | None = None
+        """Who really asks, when `user` is somebody impersonated; `constraint` is the verb that allowed it."""
+        self.constraint = ""
         self.decision = ""
         """`allow` or `forbid`, once the authorizers were asked; `reason` is theirs."""
         self.reason = ""
