@@ -42,7 +42,7 @@ def node_rules() -> list[Tree]:
 
 
 def expected() -> list[tuple[str, list[Tree]]]:
-    """The objects by resource, in the order in which they are made: roles before what binds them."""
+    """The objects by resource."""
     return [(plural, [_object(kind, key, entry) for key, entry in _data()[plural].items()])
             for plural, kind in _KINDS.items()]  # fmt: skip
 

@@ -67,31 +67,42 @@ class Rule:
 
 
 class RuleSet:
-    """The rules of one role; those that may concern a resource are found by its name."""
+    """The rules of one role, prepared on first use; those that may concern a resource are found by its name."""
 
     __slots__ = ("_by_resource", "_paths", "_wild", "trees")
 
     def __init__(self, trees: Iterable[Tree]) -> None:
         self.trees = tuple(trees)
+        self._by_resource: dict[str, tuple[Rule, ...]] | None = None
+        self._paths: tuple[Rule, ...] = ()
+        self._wild: tuple[Rule, ...] = ()
+
+    def _prepare(self) -> dict[str, tuple[Rule, ...]]:
         rules = [Rule(tree) for tree in self.trees]
         self._paths = tuple(rule for rule in rules if rule.urls)
-        self._wild = tuple(rule for rule in rules if rule.wild)
+        wild = self._wild = tuple(rule for rule in rules if rule.wild)
         named: dict[str, list[Rule]] = {}
         for rule in rules:
             if not rule.wild:
                 for resource in rule.resources:
                     named.setdefault(resource, []).append(rule)
-        self._by_resource = {resource: (*self._wild, *found) for resource, found in named.items()}
+        found = self._by_resource = {resource: (*wild, *concerning) for resource, concerning in named.items()}
+        return found
 
     def concerning(self, resource: str) -> tuple[Rule, ...]:
         """The rules that may allow something on a resource (with its subresource)."""
-        return self._by_resource.get(resource, self._wild)
+        table = self._by_resource
+        if table is None:
+            table = self._prepare()
+        return table.get(resource, self._wild)
 
     def allows_resource(self, verb: str, group: str, resource: str, subresource: str, name: str) -> bool:
         rules = self.concerning(resource)
         return any(rule.allows_resource(verb, group, resource, subresource, name) for rule in rules)
 
     def allows_path(self, verb: str, path: str) -> bool:
+        if self._by_resource is None:
+            self._prepare()
         return any(rule.allows_path(verb, path) for rule in self._paths)
 
     def allows(self, attributes: Attributes) -> bool:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 async def bootstrap(resources: Resources) -> None:
-    """Make and complete the policy objects; bindings once the roles are there."""
+    """Make and complete the policy objects."""
+    work: list[Awaitable[None]] = []
     for plural, trees in policies.expected():
         store = resources.stores[f"/registry/{plural}/"]
-        work: list[Awaitable[None]] = []
         for tree in trees:
             metadata = tree["metadata"]
             present = store.cache.get(store.key(metadata.get("namespace", ""), metadata["name"]))
@@ -31,8 +31,8 @@ async def bootstrap(resources: Resources) -> None:
                 work.append(_make(store, tree))
             elif policies.corrected(present.tree(), tree) is not None:
                 work.append(_correct(store, tree))
-        # All at once, so that they share their commits.
-        await asyncio.gather(*work)
+    # All at once, so that they share their commits.
+    await asyncio.gather(*work)
 
 
 async def _make(store: ResourceStore, tree: Tree) -> None:

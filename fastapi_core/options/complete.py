@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fastapi_core.authn.base import MASTERS, Anonymous, Authenticator, Union
 from fastapi_core.authn.tokens import StaticTokens, load_token_file
 from fastapi_core.authn.x509 import ClientCertificates
+from fastapi_core.authz.base import AlwaysAllow, PrivilegedGroup
 from fastapi_core.obs import logs
 from fastapi_core.options.certificates import ADMIN, CertificatesError, Pki, ensure
 from fastapi_core.options.flags import OptionsError
@@ -123,6 +124,8 @@ def _config(options: Options, pki: Pki) -> ServerConfig:
     client_cas = (pki.ca, options.authentication.client_ca_file) if options.authentication.client_ca_file else (pki.ca,)
     return ServerConfig(
         authenticator=_authenticator(options, pki),
+        # Until the composition has opened the store and asks those of the options.
+        authorizer=AlwaysAllow() if options.authorization.open else PrivilegedGroup(MASTERS),
         tls=TLSFiles(
             serving.tls_cert_file or pki.serving_cert, serving.tls_private_key_file or pki.serving_key, client_cas
         ),
