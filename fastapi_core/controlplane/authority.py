@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from fastapi_core.authn.base import MASTERS
 from fastapi_core.authz.base import AlwaysAllow, AlwaysDeny, PrivilegedGroup
+from fastapi_core.authz.node import NodeAuthorizer
+from fastapi_core.authz.node_graph import NodeGraph
 from fastapi_core.authz.union import AuthorizerUnion
 from fastapi_core.options import authorization as modes
 
@@ -14,6 +16,14 @@ if TYPE_CHECKING:
     from fastapi_core.controlplane.resources import Resources
     from fastapi_core.options.complete import Completed
     from fastapi_core.options.options import Options
+
+#: What nodes are related to: pods, volumes, attachments, resource slices.
+_GRAPH = (
+    "/registry/pods/",
+    "/registry/persistentvolumes/",
+    "/registry/volumeattachments/",
+    "/registry/resourceslices/",
+)
 
 
 def authorizer(completed: Completed, resources: Resources) -> Authorizer:
@@ -25,6 +35,8 @@ def authorizer(completed: Completed, resources: Resources) -> Authorizer:
             made.append(AlwaysAllow())
         elif mode == modes.ALWAYS_DENY:
             made.append(AlwaysDeny())
+        elif mode == modes.NODE:
+            made.append(NodeAuthorizer(NodeGraph(*(resources.stores[prefix].cache for prefix in _GRAPH))))
         elif mode == modes.RBAC:
             # Read now: the first request should not have to wait for it.
             resources.roles.load()
