@@ -88,6 +88,10 @@ async def compose(completed: Completed) -> GenericServer:
     server.add_health_check("etcd", storage.check)
     server.add_health_check("etcd-readiness", storage.check, (READYZ,))
     keepers = _bootstrap(server, resources, options)
+    follower = authority.follower(options, config.authorizer)
+    if follower is not None:
+        server.add_hook("authorization-config-reload", follower.start)
+        keepers.append(follower)
     server.add_hook("storage-compaction", compaction)
     server.add_hook("announce-server-address", announce)
     server.on_shutdown(watches.shutdown, "watches")
