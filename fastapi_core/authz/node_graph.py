@@ -228,7 +228,7 @@ def _of_volume(volume: Tree, pod: str) -> Iterator[tuple[str, str]]:
         yield from _named(CONFIG_MAPS, (source.get("configMap") or {}).get("name"))
     if volume.get("persistentVolumeClaim"):
         yield from _named(CLAIMS, volume["persistentVolumeClaim"].get("claimName"))
-    elif volume.get("ephemeral"):
+    elif volume.get("ephemeral") is not None:
         yield CLAIMS, f"{pod}-{volume.get('name')}"
 
 
