@@ -40,6 +40,7 @@ class Request:
         self.method = method
         self.target = target
         self.path, _, self.query = target.partition("?")
+        self.headers = list(headers.items())
         self.header = headers.get
         self.connection = Connection()
 
