@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastapi_core import __version__
-from fastapi_core._ext.router import Router
 from fastapi_core.apis.allocation import ServiceAllocator
 from fastapi_core.apis.resources import builtin
 from fastapi_core.controlplane import authority, bootstrap, identity, outside
+from fastapi_core.controlplane.delegation import Delegation
 from fastapi_core.controlplane.keeper import Keeper
 from fastapi_core.controlplane.metrics import WatchMetrics, export_storage_metrics
 from fastapi_core.controlplane.resources import Resources
@@ -23,7 +23,6 @@ from fastapi_core.discovery.endpoints import DiscoveryEndpoints
 from fastapi_core.discovery.index import index_routes
 from fastapi_core.openapi.documents import OpenAPIDocuments
 from fastapi_core.openapi.endpoints import OpenAPIEndpoints
-from fastapi_core.request.context import Endpoint
 from fastapi_core.request.routing import ANY, Route
 from fastapi_core.rest.watch import WatchServer
 from fastapi_core.server import routes as server_routes
@@ -70,10 +69,10 @@ async def compose(completed: Completed) -> GenericServer:
         authenticator=identity.authenticator(completed, resources),
         authorizer=authority.authorizer(completed, resources),
     )
-    routers: list[Router[Endpoint]] = []
+    delegation = Delegation()
     documents = DiscoveryDocuments(resources.definitions)
     discovery = DiscoveryEndpoints(documents, _yaml)
-    server = GenericServer(config, lambda: routers[0], known_group=lambda group: group in documents.versions)
+    server = GenericServer(config, lambda: delegation.current, known_group=delegation.known_group)
     metrics = config.metrics
     watches = WatchServer(float(options.generic.min_request_timeout), WatchMetrics(metrics))
 
@@ -90,7 +89,7 @@ async def compose(completed: Completed) -> GenericServer:
     keepers = _bootstrap(server, resources, options)
     server.add_hook("storage-compaction", compaction)
     server.add_hook("announce-server-address", announce)
-    server.on_shutdown(watches.shutdown, "watches")
+    server.on_shutdown(lambda: watches.shutdown(config.watch_grace), "watches")
     server.on_shutdown(upstreams.shutdown, "proxied connections")
     for keeper in keepers:
         server.on_shutdown(keeper.stop, "bootstrap")
@@ -103,7 +102,7 @@ async def compose(completed: Completed) -> GenericServer:
     routes += server_routes.routes(server)
     routes += _openapi_routes(OpenAPIEndpoints(OpenAPIDocuments(resources.definitions)))
     routes += index_routes(routes, __version__)
-    routers.append(Router(routes))
+    delegation.set_builtin(routes, documents.versions)
     return server
 
 
