@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi_core import __version__
 from fastapi_core.apis.allocation import ServiceAllocator
-from fastapi_core.apis.resources import builtin
+from fastapi_core.apis.validation.security import Policy
 from fastapi_core.controlplane import authority, bootstrap, identity, outside
 from fastapi_core.controlplane.delegation import Delegation
 from fastapi_core.controlplane.keeper import Keeper
@@ -23,6 +23,7 @@ from fastapi_core.discovery.endpoints import DiscoveryEndpoints
 from fastapi_core.discovery.index import index_routes
 from fastapi_core.openapi.documents import OpenAPIDocuments
 from fastapi_core.openapi.endpoints import OpenAPIEndpoints
+from fastapi_core.options.enablement import served
 from fastapi_core.request.routing import ANY, Route
 from fastapi_core.rest.watch import WatchServer
 from fastapi_core.server import routes as server_routes
@@ -44,13 +45,14 @@ KUBERNETES_SECONDS = 10.0
 async def compose(completed: Completed) -> GenericServer:
     """A server ready to start: storage open, caches loaded, routes made. Raises OSError when the store cannot open."""
     options = completed.options
+    Policy.privileged = options.features.allow_privileged
     storage = make_storage(Path(completed.data_dir) if completed.data_dir else None)
     await storage.open()
     try:
         cacher = Cacher(storage)
         allocator, upstreams = _allocator(options.network), outside.upstreams(options.kubelet)
         resources = Resources(
-            builtin(),
+            served(options.features.runtime_config, options.gates),
             storage,
             cacher,
             event_ttl=options.storage.event_ttl,

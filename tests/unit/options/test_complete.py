@@ -107,10 +107,10 @@ def test_unusable_files_name_their_flag(tmp_path: Path) -> None:
 def test_flags_that_are_not_in_force_are_announced_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     logs.SINK.configure()
     complete(
-        Options.parse([f"--data-dir={tmp_path}", "--authorization-mode=RBAC", "--etcd-prefix=/x", "--profiling=false"])
+        Options.parse([f"--data-dir={tmp_path}", "--etcd-servers=http://x", "--etcd-prefix=/x", "--goaway-chance=0.01"])
     )
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2
     assert lines[0].startswith("W")
-    assert lines[0].endswith('"Flags not in force" flags="--authorization-mode"')
-    assert lines[1].endswith('"Flags without effect" flags="--etcd-prefix --profiling"')
+    assert lines[0].endswith('"Flags not in force" flags="--etcd-servers"')
+    assert lines[1].endswith('"Flags without effect" flags="--etcd-prefix --goaway-chance"')
