@@ -14,9 +14,10 @@ from fastapi_core.authn.tokens import StaticTokens, load_token_file
 from fastapi_core.authn.x509 import ClientCertificates
 from fastapi_core.http.tls import NamedCertificate
 from fastapi_core.obs import logs
+from fastapi_core.obs.catalog import Metrics
 from fastapi_core.options.certificates import ADMIN, CertificatesError, Pki, ensure
 from fastapi_core.options.flags import OptionsError
-from fastapi_core.options.gates import ACTING
+from fastapi_core.options.gates import ACTING, KNOWN
 from fastapi_core.options.inert import PROTECTIVE
 from fastapi_core.options.kubeconfig import server_url, write_kubeconfig
 from fastapi_core.options.options import Options
@@ -125,9 +126,14 @@ def _names(options: Options) -> tuple[list[str], list[str]]:
 
 def _config(options: Options, pki: Pki) -> ServerConfig:
     serving, generic = options.serving, options.generic
+    metrics = Metrics()
+    metrics.registry.hidden = frozenset(options.features.disabled_metrics)
+    for name, gate in KNOWN.items():
+        metrics.features.labels(name, gate.stage).set(float(options.gates.enabled(name)))
     client_cas = (pki.ca, options.authentication.client_ca_file) if options.authentication.client_ca_file else (pki.ca,)
     return ServerConfig(
         authenticator=_authenticator(options, pki),
+        metrics=metrics,
         tls=TLSFiles(
             serving.tls_cert_file or pki.serving_cert,
             serving.tls_private_key_file or pki.serving_key,

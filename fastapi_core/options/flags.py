@@ -140,6 +140,23 @@ MAP = Kind("mapStringString", _map, repeats=True)
 NAMED_CERTS = Kind("namedCertKey", _named_cert, repeats=True)
 
 
+def shown(kind: Kind, value: Any) -> str:
+    """A value as it would stand on a command line."""
+    if kind is BOOL:
+        return str(value).lower()
+    if kind is DURATION:
+        from fastapi_core.meta.time import format_duration
+
+        return format_duration(round(value * 1e9))
+    if kind is MAP:
+        return ",".join(f"{name}={text}" for name, text in value)
+    if kind is NAMED_CERTS:
+        return ";".join(f"{cert},{key}" + (":" + ",".join(names) if names else "") for cert, key, names in value)
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 @dataclass(frozen=True, slots=True)
 class Flag:
     """One flag: where its value goes and how it is read."""

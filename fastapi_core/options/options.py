@@ -20,7 +20,7 @@ from fastapi_core.options import (
     inert,
     serving,
 )
-from fastapi_core.options.flags import Flag, OptionsError, flags_of, parse
+from fastapi_core.options.flags import Flag, OptionsError, flags_of, parse, shown
 from fastapi_core.options.groups import GROUPS, Generic, Kubelet, Logging, Network, Storage
 
 
@@ -47,6 +47,15 @@ class Options:
     def gates(self) -> gates.Gates:
         """The feature gates; GateError unless the options are valid."""
         return gates.parse(self.features.feature_gates)
+
+    def shown(self) -> dict[str, str]:
+        """Every flag of the command line and of the reference with the text of its value, for /flagz."""
+        known = flags()
+        found = {name: shown(f.kind, getattr(getattr(self, f.group), f.attribute)) for name, f in known.items()}
+        for name, quiet in inert.inert(known).items():
+            given = self.inert.get(name)
+            found[name] = quiet.default if given is None else shown(quiet.kind, given)
+        return found
 
     @classmethod
     def parse(cls, arguments: Iterable[str]) -> Options:
@@ -92,9 +101,9 @@ def usage() -> str:
         if known.group != heading:
             heading = known.group
             lines += ["", f"{heading.capitalize()} flags:"]
-        shown = "" if known.default in ("", (), False) else f" (default {_shown(known.default)})"
+        tail = "" if known.default in ("", (), False) else f" (default {_shown(known.default)})"
         lines.append(f"  --{name} {'' if known.kind.is_bool else known.kind.name}".rstrip())
-        lines.append(f"      {known.help}{shown}")
+        lines.append(f"      {known.help}{tail}")
     lines += ["", f"{len(inert.inert(flags()))} further flags of kube-apiserver are accepted without effect."]
     return "\n".join(lines).lstrip("\n")
 

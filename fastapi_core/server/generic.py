@@ -14,6 +14,7 @@ from fastapi_core.server.config import ServerConfig
 from fastapi_core.server.health import ALL, HEALTHZ, LIVEZ, READYZ, Check, Health, Probe, Progress
 from fastapi_core.server.lifecycle import Closer, Hook, Signals, Start, run_closers, run_hooks
 from fastapi_core.server.loopback import Loopback
+from fastapi_core.server.stalls import Stalls
 
 if TYPE_CHECKING:
     from fastapi_core._ext.http1 import Request
@@ -83,6 +84,7 @@ class GenericServer:
         )
         self.loopback = Loopback(self._chains.loopback)
         """This server as its own client, with every right: for hooks and controllers."""
+        self.stalls = Stalls() if config.contention_profiling else None
         process.register(config.metrics.registry)
         self.health.add(Check("ping", _ping))
         self.health.add(Check("log", logs.SINK.check))
@@ -138,6 +140,8 @@ class GenericServer:
         try:
             await listener.start()
             self.config.files.start()
+            if self.stalls is not None:
+                await self.stalls.start()
             await run_hooks(self._hooks)
         except BaseException:
             await self.stop()
@@ -171,6 +175,8 @@ class GenericServer:
             listener.stop_accepting()
             await listener.close()
         config.files.close()
+        if self.stalls is not None:
+            self.stalls.stop()
         await run_closers(self._closers[::-1])
         signals.happened("stopped")
 
