@@ -100,10 +100,6 @@ class Metrics:
             stability="BETA",
         )  # fmt: skip
 
-        self.features = gauge(
-            "kubernetes_feature_enabled", "1 for a feature gate that is on.", ("name", "stage"), stability="BETA"
-        )
-
     def slis(self) -> bytes:
         """The exposition of `/metrics/slis`: the health checks, and since when they count."""
         start = self.registry.families.get("process_start_time_seconds")

@@ -126,10 +126,7 @@ def _names(options: Options) -> tuple[list[str], list[str]]:
 
 def _config(options: Options, pki: Pki) -> ServerConfig:
     serving, generic = options.serving, options.generic
-    metrics = Metrics()
-    metrics.registry.hidden = frozenset(options.features.disabled_metrics)
-    for name, gate in KNOWN.items():
-        metrics.features.labels(name, gate.stage).set(float(options.gates.enabled(name)))
+    metrics = _metrics(options)
     client_cas = (pki.ca, options.authentication.client_ca_file) if options.authentication.client_ca_file else (pki.ca,)
     return ServerConfig(
         authenticator=_authenticator(options, pki),
@@ -160,6 +157,19 @@ def _config(options: Options, pki: Pki) -> ServerConfig:
         livez_grace_period=generic.livez_grace_period,
         max_connections=serving.max_connections or _affordable_connections(),
     )
+
+
+def _metrics(options: Options) -> Metrics:
+    """The metrics the flags leave visible, with the feature gates."""
+    metrics = Metrics()
+    metrics.registry.hidden = frozenset(options.features.disabled_metrics)
+    features = metrics.registry.gauge(
+        "kubernetes_feature_enabled", "1 for a feature gate that is on.", ("name", "stage"), stability="BETA"
+    )
+    gates = options.gates
+    for name, gate in KNOWN.items():
+        features.labels(name, gate.stage).set(float(gates.enabled(name)))
+    return metrics
 
 
 def _affordable_connections() -> int:

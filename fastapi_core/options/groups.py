@@ -95,6 +95,12 @@ class Network:
         "service-cluster-ip-range", STRING, "10.0.0.0/24", "CIDR of service addresses, at most one of each IP family."
     )
     service_node_port_range: str = flag("service-node-port-range", STRING, "30000-32767", "Node ports of services.")
+    kubernetes_service_node_port: int = flag(
+        "kubernetes-service-node-port", INT, 0, "Node port of the kubernetes service; 0: it has none."
+    )
+    endpoint_reconciler_type: str = flag(
+        "endpoint-reconciler-type", STRING, "lease", "lease or master-count keep the endpoints of it; none leaves them."
+    )
 
 
 @dataclass(slots=True)

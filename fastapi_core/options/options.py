@@ -142,10 +142,14 @@ def _check_generic(generic: Generic) -> list[str]:
     return wrong
 
 
+_RECONCILERS = ("lease", "master-count", "none")
+
+
 def _check_network(network: Network) -> list[str]:
     import ipaddress
 
     wrong, families = [], []
+    own_port = network.kubernetes_service_node_port
     ranges = network.service_cluster_ip_range.split(",")
     for text in ranges:
         try:
@@ -158,6 +162,12 @@ def _check_network(network: Network) -> list[str]:
     if match is None or not 1 <= int(match[1]) <= int(match[2]) <= 65535:
         given = network.service_node_port_range
         wrong.append(f"--service-node-port-range: {given!r} is not a range of ports, use for example 30000-32767")
+    elif own_port and not int(match[1]) <= own_port <= int(match[2]):
+        given = network.service_node_port_range
+        wrong.append(f"--kubernetes-service-node-port: must be in --service-node-port-range, {given}")
+    if network.endpoint_reconciler_type not in _RECONCILERS:
+        given = network.endpoint_reconciler_type
+        wrong.append(f"--endpoint-reconciler-type: {given!r} is none of {', '.join(_RECONCILERS)}")
     return wrong
 
 
