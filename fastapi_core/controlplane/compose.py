@@ -14,7 +14,7 @@ from fastapi_core import __version__
 from fastapi_core._ext.router import Router
 from fastapi_core.apis.allocation import ServiceAllocator
 from fastapi_core.apis.resources import builtin
-from fastapi_core.controlplane import authority, bootstrap, identity, outside
+from fastapi_core.controlplane import authority, bootstrap, gates, identity, outside
 from fastapi_core.controlplane.keeper import Keeper
 from fastapi_core.controlplane.metrics import WatchMetrics, export_storage_metrics
 from fastapi_core.controlplane.resources import Resources
@@ -98,6 +98,7 @@ async def compose(completed: Completed) -> GenericServer:
     server.on_stop(cacher.close, "cacher")
     server.on_stop(compactor.stop, "compactor")
     export_storage_metrics(metrics, storage, cacher, resources.definitions)
+    resources.admission = gates.chain(options.admission, resources, config.authorizer, metrics)
     routes = resources.routes(watches, config.authorizer)
     routes += discovery.routes()
     routes += server_routes.routes(server)

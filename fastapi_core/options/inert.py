@@ -7,7 +7,7 @@ for another store; leaving them out of force is worth a warning instead of a not
 from __future__ import annotations
 
 _VALUES = """
-    admission-control admission-control-config-file allow-metric-labels allow-metric-labels-manifest
+    allow-metric-labels allow-metric-labels-manifest
     audit-log-batch-buffer-size audit-log-batch-max-size audit-log-batch-max-wait
     audit-log-batch-throttle-burst audit-log-batch-throttle-qps audit-log-format audit-log-maxage
     audit-log-maxbackup audit-log-maxsize audit-log-mode audit-log-path audit-log-truncate-max-batch-size
@@ -20,9 +20,9 @@ _VALUES = """
     authorization-webhook-cache-authorized-ttl authorization-webhook-cache-unauthorized-ttl
     authorization-webhook-config-file authorization-webhook-version cert-dir
     coordinated-leadership-lease-duration coordinated-leadership-renew-deadline
-    coordinated-leadership-retry-period debug-socket-path default-not-ready-toleration-seconds
-    default-unreachable-toleration-seconds delete-collection-workers disable-admission-plugins disabled-metrics
-    egress-selector-config-file emulated-version enable-admission-plugins encryption-provider-config
+    coordinated-leadership-retry-period debug-socket-path
+    delete-collection-workers disabled-metrics
+    egress-selector-config-file emulated-version encryption-provider-config
     endpoint-reconciler-type etcd-cafile etcd-certfile etcd-compaction-interval etcd-count-metric-poll-period
     etcd-db-metric-poll-interval etcd-healthcheck-timeout etcd-keyfile etcd-prefix etcd-readycheck-timeout
     etcd-servers etcd-servers-overrides feature-gates goaway-chance http2-max-streams-per-connection
@@ -52,9 +52,9 @@ _SWITCHES = """
 INERT: dict[str, bool] = dict.fromkeys(_VALUES.split(), False) | dict.fromkeys(_SWITCHES.split(), True)
 
 _PROTECTIVE = """
-    admission-control admission-control-config-file audit-log-path audit-policy-file audit-webhook-config-file
+    audit-log-path audit-policy-file audit-webhook-config-file
     authentication-config authentication-token-webhook-config-file authorization-config authorization-mode
-    authorization-policy-file authorization-webhook-config-file egress-selector-config-file enable-admission-plugins
+    authorization-policy-file authorization-webhook-config-file egress-selector-config-file
     encryption-provider-config etcd-servers etcd-servers-overrides oidc-issuer-url requestheader-client-ca-file
     tls-cipher-suites tls-min-version
 """

@@ -40,7 +40,7 @@ class RequestContext:
     """
 
     __slots__ = (
-        "audit_id", "deadline", "headers", "info", "long_running", "matched",
+        "annotations", "audit_id", "deadline", "headers", "info", "long_running", "matched",
         "release", "request", "started", "user", "warnings",
     )  # fmt: skip
 
@@ -52,6 +52,8 @@ class RequestContext:
             self.info = info
         self.user: User = ANONYMOUS
         self.audit_id = ""
+        self.annotations: dict[str, str] | None = None
+        """What the audit event of this request tells beyond its words: notes of admission and authorization."""
         self.started = 0.0
         """`time.monotonic()` when the chain was entered (the clock of the event loop)."""
         self.deadline = 0.0
