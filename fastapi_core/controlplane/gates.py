@@ -20,6 +20,7 @@ from fastapi_core.admission.plugins import (
 )
 from fastapi_core.admission.podsecurity.plugin import PodSecurity
 from fastapi_core.admission.questions import Questions
+from fastapi_core.admission.quota.plugin import ResourceQuota
 from fastapi_core.controlplane import bootstrap
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class _Makers:
             "PodTopologyLabels": lambda: pods.PodTopologyLabels(see("minions")),
             "NodeDeclaredFeatureValidator": lambda: nodes.NodeDeclaredFeatureValidator(see("minions")),
             "PodResizeValidator": lambda: nodes.PodResizeValidator(see("minions")),
+            "ResourceQuota": lambda: ResourceQuota(see("resourcequotas")),
             "AlwaysDeny": simple.AlwaysDeny,
         }
 

@@ -111,8 +111,10 @@ def app_armor(annotations: Annotations, spec: Tree) -> Finding | None:
 
 
 _CAPABILITIES = frozenset(
-    "AUDIT_WRITE CHOWN DAC_OVERRIDE FOWNER FSETID KILL MKNOD NET_BIND_SERVICE SETFCAP SETGID SETPCAP SETUID SYS_CHROOT"
-    .split()
+    {
+        "AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "SETFCAP",
+        "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT",
+    }
 )  # fmt: skip
 
 
