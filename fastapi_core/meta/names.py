@@ -7,8 +7,8 @@ a caller choose for the formats that occur with both.
 from __future__ import annotations
 
 import ipaddress
-import re
 import random
+import re
 from typing import Final
 
 _LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"

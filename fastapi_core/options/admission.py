@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from fastapi_core.admission.catalog import ORDER, enabled
+from fastapi_core.admission.catalog import OFF, ORDER, enabled
 from fastapi_core.options.flags import INT, STRING, STRINGS, flag
 
 
@@ -60,4 +60,20 @@ def check(group: Admission) -> list[str]:
         wrong.append(f"--enable-admission-plugins: {', '.join(both)} in --disable-admission-plugins too, leave one out")
     if group.admission_control and (group.enable_admission_plugins or group.disable_admission_plugins):
         wrong.append("--admission-control: cannot go with --enable-admission-plugins and --disable-admission-plugins")
-    return wrong
+    return wrong or _check_configuration(group)
+
+
+def _check_configuration(group: Admission) -> list[str]:
+    """The configuration file, and what plugins need to be told there."""
+    path, plugins = group.admission_control_config_file, group.plugins
+    if not path and not set(plugins) & OFF:
+        return []
+    from fastapi_core.admission import configuration, settings
+
+    try:
+        sources = configuration.read(path) if path else {}
+    except OSError as error:
+        return [f"--admission-control-config-file: {path!r} cannot be read ({error.strerror}), check the path"]
+    except configuration.ConfigurationError as error:
+        return [f"--admission-control-config-file: {error}"]
+    return [f"--admission-control-config-file: {problem}" for problem in settings.problems(sources, plugins)]

@@ -6,10 +6,8 @@ A check takes a pod's annotations and spec and answers None, or a finding: the r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import NamedTuple
 
-from fastapi_core.admission.podsecurity.policy import BASELINE, PRIVILEGED, RESTRICTED, Standard, minor
 from fastapi_core.errors import go_quote
 from fastapi_core.registry.definition import Tree
 
@@ -21,15 +19,6 @@ class Finding(NamedTuple):
 
 Annotations = Mapping[str, str]
 Run = Callable[[Annotations, Tree], Finding | None]
-
-
-class Check(NamedTuple):
-    """`forms`: (first minor version, what runs from it on); `replaces`: the baseline check it makes superfluous."""
-
-    name: str
-    level: str
-    forms: tuple[tuple[int, Run], ...]
-    replaces: str = ""
 
 
 # Words
@@ -206,7 +195,7 @@ def proc_mount(annotations: Annotations, spec: Tree) -> Finding | None:
     return Finding("procMount", f"{who} must not set securityContext.procMount to {kinds}")
 
 
-_SELINUX = frozenset({"", "container_t", "container_init_t", "container_kvm_t"})
+SELINUX = frozenset({"", "container_t", "container_init_t", "container_kvm_t"})
 
 
 def se_linux(allowed: frozenset[str]) -> Run:
@@ -273,7 +262,7 @@ def seccomp(annotations: Annotations, spec: Tree) -> Finding | None:
     return Finding("seccompProfile", detail) if detail else None
 
 
-_SYSCTLS = frozenset(
+SYSCTLS = frozenset(
     {
         "kernel.shm_rmid_forced",
         "net.ipv4.ip_local_port_range",
@@ -282,14 +271,14 @@ _SYSCTLS = frozenset(
         "net.ipv4.ip_unprivileged_port_start",
     }
 )
-_SYSCTLS_27 = _SYSCTLS | {"net.ipv4.ip_local_reserved_ports"}
-_SYSCTLS_29 = _SYSCTLS_27 | {
+SYSCTLS_27 = SYSCTLS | {"net.ipv4.ip_local_reserved_ports"}
+SYSCTLS_29 = SYSCTLS_27 | {
     "net.ipv4.tcp_keepalive_time",
     "net.ipv4.tcp_fin_timeout",
     "net.ipv4.tcp_keepalive_intvl",
     "net.ipv4.tcp_keepalive_probes",
 }
-_SYSCTLS_32 = _SYSCTLS_29 | {"net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"}
+SYSCTLS_32 = SYSCTLS_29 | {"net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"}
 
 
 def sysctls(allowed: frozenset[str]) -> Run:
@@ -377,79 +366,3 @@ def seccomp_set(annotations: Annotations, spec: Tree) -> Finding | None:
             wanted = 'must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"'
             detail = f"pod or {named('container', bad)} {wanted}"
     return Finding("seccompProfile", detail) if detail else None
-
-
-CHECKS: Final = (
-    Check("appArmorProfile", BASELINE, ((0, app_armor),)),
-    Check("capabilities_baseline", BASELINE, ((0, default_capabilities),)),
-    Check("hostNamespaces", BASELINE, ((0, host_namespaces),)),
-    Check("hostPathVolumes", BASELINE, ((0, host_paths),)),
-    Check("hostPorts", BASELINE, ((0, host_ports),)),
-    Check("hostProbesAndHostLifecycle", BASELINE, ((34, probe_hosts),)),
-    Check("privileged", BASELINE, ((0, privileged),)),
-    Check("procMount", BASELINE, ((0, proc_mount), (35, unless(in_user_namespace, proc_mount)))),
-    Check("seLinuxOptions", BASELINE, ((0, se_linux(_SELINUX)), (31, se_linux(_SELINUX | {"container_engine_t"})))),
-    Check("seccompProfile_baseline", BASELINE, ((0, seccomp_annotations), (19, seccomp))),
-    Check(
-        "sysctls",
-        BASELINE,
-        ((0, sysctls(_SYSCTLS)), (27, sysctls(_SYSCTLS_27)), (29, sysctls(_SYSCTLS_29)), (32, sysctls(_SYSCTLS_32))),
-    ),
-    Check("windowsHostProcess", BASELINE, ((0, host_process),)),
-    Check("allowPrivilegeEscalation", RESTRICTED, ((8, no_escalation), (25, unless(on_windows, no_escalation)))),
-    Check(
-        "capabilities_restricted",
-        RESTRICTED,
-        ((22, dropped_capabilities), (25, unless(on_windows, dropped_capabilities))),
-        "capabilities_baseline",
-    ),
-    Check("procMount_restricted", RESTRICTED, ((35, proc_mount),), "procMount"),
-    Check("restrictedVolumes", RESTRICTED, ((0, volume_types),), "hostPathVolumes"),
-    Check("runAsNonRoot", RESTRICTED, ((0, non_root), (35, unless(in_user_namespace, non_root)))),
-    Check("runAsUser", RESTRICTED, ((23, not_user_zero), (35, unless(in_user_namespace, not_user_zero)))),
-    Check(
-        "seccompProfile_restricted",
-        RESTRICTED,
-        ((19, seccomp_set), (25, unless(on_windows, seccomp_set))),
-        "seccompProfile_baseline",
-    ),
-)
-"""In the order in which findings are told: baseline before restricted, each by name."""
-
-NEWEST: Final = max(first for check in CHECKS for first, _ in check.forms)
-
-
-@cache
-def checks_of(standard: Standard) -> tuple[Run, ...]:
-    """What a standard checks, in order. Versions newer than the newest change mean the same as that."""
-    if standard.level == PRIVILEGED:
-        return ()
-    asked = minor(standard.version)
-    version = NEWEST if asked is None else min(asked, NEWEST)
-    chosen: dict[str, Run] = {}
-    for check in CHECKS:
-        forms = [run for first, run in check.forms if first <= version]
-        if forms and (check.level == BASELINE or standard.level == RESTRICTED):
-            chosen.pop(check.replaces, None)
-            chosen[check.name] = forms[-1]
-    return tuple(chosen.values())
-
-
-def judge(standard: Standard, annotations: Annotations, spec: Tree) -> list[Finding]:
-    """All findings against a pod; none when it conforms."""
-    findings: list[Finding] = []
-    for run in checks_of(standard):
-        found: Any = run(annotations, spec)
-        if found is not None:
-            findings.append(found)
-    return findings
-
-
-def detailed(findings: list[Finding]) -> str:
-    return ", ".join(
-        f"{finding.reason} ({finding.detail})" if finding.detail else finding.reason for finding in findings
-    )
-
-
-def reasons(findings: list[Finding]) -> str:
-    return ", ".join(finding.reason for finding in findings)

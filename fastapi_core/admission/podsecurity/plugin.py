@@ -14,7 +14,7 @@ from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.admission.chain import CREATE, UPDATE, Attributes, Plugin
 from fastapi_core.admission.objects import Objects
-from fastapi_core.admission.podsecurity.checks import Annotations, Finding, detailed, judge, reasons
+from fastapi_core.admission.podsecurity.checks import Annotations, Finding
 from fastapi_core.admission.podsecurity.policy import (
     LATEST,
     MODES,
@@ -26,6 +26,7 @@ from fastapi_core.admission.podsecurity.policy import (
     policy_of,
     strictness,
 )
+from fastapi_core.admission.podsecurity.standards import detailed, judge, reasons
 from fastapi_core.errors import APIError, FieldError
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 
