@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from fastapi_core.admission.podsecurity import checks
@@ -77,7 +77,7 @@ CHECKS: Final = (
 NEWEST: Final = max(first for check in CHECKS for first, _ in check.forms)
 
 
-@cache
+@lru_cache(maxsize=128)
 def checks_of(standard: Standard) -> tuple[Run, ...]:
     """What a standard checks, in order. Versions newer than the newest change mean the same as that."""
     if standard.level == PRIVILEGED:
