@@ -14,11 +14,7 @@ from fastapi_core import __version__
 from fastapi_core._ext.router import Router
 from fastapi_core.apis.allocation import ServiceAllocator
 from fastapi_core.apis.resources import builtin
-<<<<<<< HEAD
-from fastapi_core.controlplane import authority, bootstrap, gates, identity, outside
-=======
-from fastapi_core.controlplane import authority, bootstrap, identity, outside, policies
->>>>>>> main
+from fastapi_core.controlplane import authority, bootstrap, gates, identity, outside, policies
 from fastapi_core.controlplane.keeper import Keeper
 from fastapi_core.controlplane.metrics import WatchMetrics, export_storage_metrics
 from fastapi_core.controlplane.resources import Resources

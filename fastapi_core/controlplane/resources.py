@@ -74,21 +74,9 @@ class Resources:
         self.service_ranges = self.stores["/registry/servicecidrs/"]
         self.namespaces = self.stores["/registry/namespaces/"]
         self.priority_classes = self.stores["/registry/priorityclasses/"]
-<<<<<<< HEAD
+        self.roles = RoleIndex(*(self.stores[prefix].cache for prefix in POLICIES))
         self.admission = AdmissionChain(())
         """What every write passes; `gates.chain` makes it once there is an authorizer to ask."""
-=======
-        self.roles = RoleIndex(*(self.stores[prefix].cache for prefix in POLICIES))
-        self.admission = AdmissionChain(
-            (
-                NamespaceLifecycle(lambda name: self.namespaces.cache.get(self.namespaces.key("", name))),
-                ServiceAccountName(),
-                Priority(lambda: self.priority_classes.cache.list().objects),
-                DefaultTolerationSeconds(),
-                CertificateSubjectRestriction(),
-            )
-        )
->>>>>>> main
 
     def _adapted(self, definition: ResourceDefinition, event_ttl: float) -> ResourceDefinition:
         if (definition.group, definition.plural) == ("", "services"):

@@ -50,14 +50,8 @@ _SWITCHES = """
 INERT: dict[str, bool] = dict.fromkeys(_VALUES.split(), False) | dict.fromkeys(_SWITCHES.split(), True)
 
 _PROTECTIVE = """
-<<<<<<< HEAD
-    audit-log-path audit-policy-file audit-webhook-config-file
-    authentication-config authentication-token-webhook-config-file authorization-config authorization-mode
-    authorization-policy-file authorization-webhook-config-file egress-selector-config-file
-=======
-    admission-control admission-control-config-file audit-log-path audit-policy-file audit-webhook-config-file
-    authentication-config authentication-token-webhook-config-file authorization-config egress-selector-config-file enable-admission-plugins
->>>>>>> main
+    audit-log-path audit-policy-file audit-webhook-config-file authentication-config
+    authentication-token-webhook-config-file authorization-config egress-selector-config-file
     encryption-provider-config etcd-servers etcd-servers-overrides oidc-issuer-url requestheader-client-ca-file
     tls-cipher-suites tls-min-version
 """
