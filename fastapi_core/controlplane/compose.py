@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi_core import __version__
 from fastapi_core.apis.allocation import ServiceAllocator
 from fastapi_core.apis.validation.security import Policy
-from fastapi_core.controlplane import authority, bootstrap, identity, outside, policies
+from fastapi_core.controlplane import authority, bootstrap, gates, identity, outside, policies
 from fastapi_core.controlplane.checks import ORDER
 from fastapi_core.controlplane.delegation import Delegation
 from fastapi_core.controlplane.keeper import Keeper
@@ -102,6 +102,7 @@ async def compose(completed: Completed) -> GenericServer:
     server.on_stop(cacher.close, "cacher")
     server.on_stop(compactor.stop, "compactor")
     export_storage_metrics(metrics, storage, cacher, resources.definitions)
+    resources.admission = gates.chain(options.admission, resources, config.authorizer, metrics)
     routes = resources.routes(watches, config.authorizer)
     routes += discovery.routes()
     routes += server_routes.routes(server)

@@ -1,0 +1,184 @@
+"""ResourceQuota: requests that arrive together are checked together, and what they take is written in one step.
+
+Usage lives in the status of each quota and changes by compare-and-swap, so that no number of concurrent requests, here
+or on other servers, uses more than there is. What is not written in the end is given back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+
+from fastapi_core._ext.objects import CachedObject
+from fastapi_core.admission.amounts import Amounts, add, amounts, texts
+from fastapi_core.admission.chain import CREATE, UPDATE, Attributes, Plugin
+from fastapi_core.admission.objects import Objects, decoded
+from fastapi_core.admission.quota.check import Account, Bill, Limited, check
+from fastapi_core.admission.quota.usage import IGNORED, Evaluator, evaluator
+from fastapi_core.admission.refusals import failure
+from fastapi_core.errors import APIError
+from fastapi_core.registry.definition import ResourceDefinition, Tree
+from fastapi_core.registry.lifecycle import timestamp
+from fastapi_core.registry.ownership import tracker
+from fastapi_core.storage.interface import Code, StorageError
+
+#: Who owns the usage in a quota's status.
+MANAGER = "kube-apiserver"
+#: Others may change a quota between reading and writing it this often before requests fail.
+ATTEMPTS = 10
+
+
+class _Waiting:
+    """A request that waits for its usage to be written."""
+
+    __slots__ = ("attributes", "bill", "done")
+
+    def __init__(self, attributes: Attributes) -> None:
+        self.attributes = attributes
+        self.bill = Bill()
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def fail(self, error: BaseException) -> None:
+        if not self.done.done():
+            self.done.set_exception(error)
+
+
+class ResourceQuota(Plugin):
+    name = "ResourceQuota"
+
+    def __init__(self, quotas: Objects, limited: Sequence[Limited] = ()) -> None:
+        self._quotas = quotas
+        self._limited = tuple(limited)
+        self._evaluators: dict[tuple[str, str], Evaluator] = {}
+        self._tracker = tracker(quotas.store.definition, "status")
+        self._waiting: dict[str, list[_Waiting]] = {}
+        self._workers: dict[str, asyncio.Task[None]] = {}
+
+    def handles(self, operation: str, definition: ResourceDefinition, subresource: str) -> bool:
+        if not definition.namespaced or operation not in (CREATE, UPDATE):
+            return False
+        if (definition.group, definition.plural) in IGNORED:
+            return False
+        judge = self._evaluator(definition)
+        if operation == UPDATE:
+            return judge.updates or (definition.plural == "pods" and subresource == "resize")
+        return not subresource
+
+    def validate(self, attributes: Attributes) -> Awaitable[None] | None:
+        quotas = self._quotas.list(attributes.namespace)
+        if not quotas and not self._limited:
+            return None
+        judge = self._evaluator(attributes.definition)
+        if not judge.handles(attributes):
+            return None
+        accounts = [Account.open(quota) for quota in quotas]
+        bill = check(accounts, attributes, judge, self._limited)
+        if attributes.dry_run or not bill.takes:
+            return None
+        return self._charge(attributes)
+
+    def _evaluator(self, definition: ResourceDefinition) -> Evaluator:
+        key = (definition.group, definition.plural)
+        known = self._evaluators.get(key)
+        if known is None:
+            known = self._evaluators[key] = evaluator(*key)
+        return known
+
+    async def _charge(self, attributes: Attributes) -> None:
+        namespace = attributes.namespace
+        mine = _Waiting(attributes)
+        self._waiting.setdefault(namespace, []).append(mine)
+        if namespace not in self._workers:
+            self._workers[namespace] = asyncio.create_task(self._work(namespace))
+        await mine.done
+        if mine.bill.takes:
+            undo = attributes.undo = attributes.undo if attributes.undo is not None else []
+            undo.append(lambda: self._refund(namespace, mine.bill))
+
+    async def _work(self, namespace: str) -> None:
+        """Serve the requests of a namespace, all that wait at a time, until nobody waits."""
+        try:
+            while batch := self._waiting.pop(namespace, None):
+                try:
+                    await self._settle(namespace, batch)
+                except Exception as error:
+                    for waiting in batch:
+                        waiting.fail(error)
+                for waiting in batch:
+                    if waiting.done.cancelled():
+                        # Whoever asked has gone; nothing will be written.
+                        await self._refund(namespace, waiting.bill)
+                    elif not waiting.done.done():
+                        waiting.done.set_result(None)
+        finally:
+            del self._workers[namespace]
+
+    async def _settle(self, namespace: str, batch: list[_Waiting]) -> None:
+        """Check every request on top of those before it, and write what they take."""
+        left: set[str] | None = None
+        for _ in range(ATTEMPTS):
+            quotas = [q for q in self._quotas.list(namespace) if left is None or q.name in left]
+            accounts = [Account.open(quota) for quota in quotas]
+            for waiting in batch:
+                if not waiting.done.done():
+                    await self._bill(namespace, waiting, accounts)
+            changed = [account for account in accounts if account.charged]
+            outcomes = await asyncio.gather(*(self._write(account) for account in changed))
+            left = {a.quota.name for a, written in zip(changed, outcomes, strict=True) if not written}
+            if not left:
+                return
+            for waiting in batch:
+                for name in left:
+                    waiting.bill.takes.pop(name, None)
+        for waiting in batch:
+            await self._refund(namespace, waiting.bill)
+        raise failure("the quotas of the namespace are changed by others all the time; please try again")
+
+    async def _bill(self, namespace: str, waiting: _Waiting, accounts: list[Account]) -> None:
+        attributes = waiting.attributes
+        try:
+            bill = check(accounts, attributes, self._evaluator(attributes.definition), self._limited)
+        except APIError as error:
+            # What earlier attempts have written for it is given back.
+            await self._refund(namespace, waiting.bill)
+            waiting.fail(error)
+            return
+        for account in accounts:
+            taken = bill.takes.get(account.quota.name)
+            if taken:
+                account.charge(taken)
+                waiting.bill.takes[account.quota.name] = taken
+
+    async def _write(self, account: Account) -> bool:
+        """Whether the quota could be written before somebody else changed it."""
+        try:
+            await self._update(account.quota, account.used)
+        except StorageError as error:
+            if error.code not in (Code.CONFLICT, Code.KEY_NOT_FOUND):
+                raise
+            await self._quotas.store.settle(error)
+            return False
+        return True
+
+    async def _update(self, quota: CachedObject, used: Amounts) -> None:
+        tree = decoded(quota)
+        new: Tree = {**tree, "metadata": dict(tree["metadata"])}
+        new["status"] = {**(tree.get("status") or {}), "used": texts(used)}
+        self._tracker.update(tree, new, MANAGER, timestamp())
+        await self._quotas.store.update(quota, new)
+
+    async def _refund(self, namespace: str, bill: Bill) -> None:
+        """Give back what a request took."""
+        takes, bill.takes = bill.takes, {}
+        for name, taken in takes.items():
+            while (quota := self._quotas.find(namespace, name)) is not None:
+                used = amounts((decoded(quota).get("status") or {}).get("used"))
+                if await self._write(Account(quota, {}, _without(used, taken))):
+                    break
+
+
+def _without(used: Amounts, taken: Amounts) -> Amounts:
+    """`used` less `taken`, not below nothing."""
+    left = dict(used)
+    add(left, {name: -amount for name, amount in taken.items() if name in used})
+    return {name: amount if amount.nanos > 0 else amount - amount for name, amount in left.items()}
