@@ -15,6 +15,7 @@ from fastapi_core._ext.router import Router
 from fastapi_core.apis.allocation import ServiceAllocator
 from fastapi_core.apis.resources import builtin
 from fastapi_core.controlplane import authority, bootstrap, identity, outside
+from fastapi_core.controlplane.flowcontrol import debug_routes, flow_control
 from fastapi_core.controlplane.keeper import Keeper
 from fastapi_core.controlplane.metrics import WatchMetrics, export_storage_metrics
 from fastapi_core.controlplane.resources import Resources
@@ -65,10 +66,12 @@ async def compose(completed: Completed) -> GenericServer:
     except BaseException:
         await storage.close()
         raise
+    flow = flow_control(options, resources, completed.config.metrics)
     config = replace(
         completed.config,
         authenticator=identity.authenticator(completed, resources),
         authorizer=authority.authorizer(completed, resources),
+        flow=(flow.control, flow.estimator) if flow is not None else None,
     )
     routers: list[Router[Endpoint]] = []
     documents = DiscoveryDocuments(resources.definitions)
@@ -97,12 +100,16 @@ async def compose(completed: Completed) -> GenericServer:
     server.on_stop(storage.close, "storage")
     server.on_stop(cacher.close, "cacher")
     server.on_stop(compactor.stop, "compactor")
+    if flow is not None:
+        flow.install(server)
     export_storage_metrics(metrics, storage, cacher, resources.definitions)
     routes = resources.routes(watches, config.authorizer)
     routes += discovery.routes()
     routes += server_routes.routes(server)
     routes += _openapi_routes(OpenAPIEndpoints(OpenAPIDocuments(resources.definitions)))
     routes += index_routes(routes, __version__)
+    if flow is not None:
+        routes += debug_routes(flow.control)
     routers.append(Router(routes))
     return server
 

@@ -70,12 +70,13 @@ class Chain:
         return self._wait(ctx, answer, position)
 
     def _finish(self, ctx: RequestContext, answer: Answer) -> Answer:
-        """Give back what the request occupied and complete the headers. The endpoint's own list is left alone."""
-        if ctx.release is not None:
-            ctx.release()
+        """Complete the headers and give back what the request occupied. The endpoint's own list is left alone."""
         answer.headers = [*answer.headers, *ctx.headers]
         for after in self._afters:
             after(ctx, answer)
+        # Last: a filter may keep it for the beginning of a stream.
+        if ctx.release is not None:
+            ctx.release()
         return answer
 
     async def _wait(self, ctx: RequestContext, pending: Awaitable[Answer | None], position: int) -> Answer:

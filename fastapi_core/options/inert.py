@@ -43,7 +43,7 @@ _SWITCHES = """
     aggregator-reject-forwarding-redirect allow-privileged audit-log-batch-throttle-enable audit-log-compress
     audit-log-truncate-enabled audit-webhook-batch-throttle-enable audit-webhook-truncate-enabled
     contention-profiling disable-http2-serving emulation-forward-compatible enable-aggregator-routing
-    enable-bootstrap-token-auth enable-garbage-collector enable-logs-handler enable-priority-and-fairness
+    enable-bootstrap-token-auth enable-garbage-collector enable-logs-handler
     encryption-provider-config-automatic-reload log-json-split-stream log-text-split-stream profiling
     runtime-config-emulation-forward-compatible service-account-lookup
     shutdown-send-retry-after watch-cache permit-address-sharing permit-port-sharing

@@ -56,7 +56,7 @@ class Options:
             *authentication.check(self.authentication),
             *authorization.check(self.authorization),
             *audit.check(self.audit),
-            *flowcontrol.check(self.flowcontrol),
+            *flowcontrol.check(self.flowcontrol, self.generic),
             *admission.check(self.admission),
             *_check_files(self),
             *_check_rest(self),

@@ -88,7 +88,8 @@ def _subject(subject: Tree, path: str, report: Report) -> None:
         elif part is None:
             report.required(at, f"{member} is required when subject kind is '{name}'")
         elif kind == "ServiceAccount":
-            _ACCOUNT_NAME(part, at, report)
+            if part.get("name") != "*":
+                _ACCOUNT_NAME(part, at, report)
             _ACCOUNT_SPACE(part, at, report)
         elif not part.get("name"):
             report.required(at + ".name")
