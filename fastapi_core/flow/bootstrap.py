@@ -138,6 +138,11 @@ SCHEMAS: tuple[Bootstrap, ...] = (
 )
 
 
+def fixed(objects: tuple[Bootstrap, ...]) -> dict[str, Tree]:
+    """Name -> spec of those nobody may change."""
+    return {one.tree["metadata"]["name"]: one.tree["spec"] for one in objects if one.mandatory}
+
+
 def revised(current: Tree, wanted: Bootstrap) -> Tree | None:
     """What an existing object has to become; None when it may stay as it is.
 
