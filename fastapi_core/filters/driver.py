@@ -67,7 +67,7 @@ class Chain:
             answer = self._caught(ctx, error)
         if isinstance(answer, Response | Stream):
             return self._finish(ctx, answer)
-        return self._wait(ctx, answer, position)
+        return self._wait(ctx, answer, position, Guard(ctx))
 
     def _finish(self, ctx: RequestContext, answer: Answer) -> Answer:
         """Complete the headers and give back what the request occupied. The endpoint's own list is left alone."""
@@ -75,11 +75,15 @@ class Chain:
         for after in self._afters:
             after(ctx, answer)
         # Last: a filter may keep it for the beginning of a stream.
-        if ctx.release is not None:
-            ctx.release()
+        release = ctx.release
+        if release is not None:
+            ctx.release = None
+            release()
         return answer
 
-    async def _wait(self, ctx: RequestContext, pending: Awaitable[Answer | None], position: int) -> Answer:
+    async def _wait(
+        self, ctx: RequestContext, pending: Awaitable[Answer | None], position: int, guard: Guard
+    ) -> Answer:
         try:
             if ctx.deadline and self._bounded:
                 answer = await self._overdue.within(ctx.deadline, self._resume(ctx, pending, position))
@@ -88,8 +92,7 @@ class Chain:
         except Exception as error:
             answer = self._caught(ctx, error)
         except asyncio.CancelledError:
-            if ctx.release is not None:
-                ctx.release()
+            guard.release()
             for aborted in self._aborted:
                 aborted(ctx)
             raise
@@ -110,6 +113,26 @@ class Chain:
             if isinstance(following, Response | Stream):
                 return following
             pending = following
+
+
+class Guard:
+    """Gives back what a waiting request occupies when it is given up, at the latest with the last reference.
+
+    The latter is for a task that is cancelled before its first step: nothing of its coroutine ever runs then.
+    """
+
+    __slots__ = ("_ctx",)
+
+    def __init__(self, ctx: RequestContext) -> None:
+        self._ctx = ctx
+
+    def release(self) -> None:
+        release = self._ctx.release
+        if release is not None:
+            self._ctx.release = None
+            release()
+
+    __del__ = release
 
 
 class Overdue:

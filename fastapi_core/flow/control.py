@@ -248,11 +248,11 @@ class Control:
                     family.labels(name, schema).set(0)
         for entry in queues.running:
             lane["current_executing_requests"].labels(name, entry.flow.schema.name).inc()
-            lane["current_executing_seats"].labels(name, entry.flow.schema.name).inc(entry.width)
+            lane["current_executing_seats"].labels(name, entry.flow.schema.name).inc(entry.estimate.width)
         for queue in queues.queues:
             for entry in queue.waiting:
                 lane["current_inqueue_requests"].labels(name, entry.flow.schema.name).inc()
-                lane["current_inqueue_seats"].labels(name, entry.flow.schema.name).inc(entry.width)
+                lane["current_inqueue_seats"].labels(name, entry.flow.schema.name).inc(entry.estimate.width)
 
 
 def _mandatory() -> tuple[tuple[LevelSpec, ...], SchemaSpec, SchemaSpec]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from fastapi_core.flow.control import Control
-from fastapi_core.flow.queues import Entry
+from fastapi_core.flow.queues import RUNNING, Entry
 from fastapi_core.meta.time import format_duration
 
 _LEAST_WIDTH, _PADDING = 8, 1
@@ -33,7 +33,6 @@ def priority_levels(control: Control) -> str:
     for name, level in sorted(control.levels.items()):
         queues = level.queues
         active = sum(1 for queue in queues.queues if queue.waiting)
-        refused = queues.refused + queues.cancelled
         rows.append(
             (
                 name,
@@ -43,7 +42,7 @@ def priority_levels(control: Control) -> str:
                 queues.waiting,
                 len(queues.running),
                 queues.dispatched,
-                refused,
+                queues.refused,
                 queues.timed_out,
                 queues.cancelled,
             )
@@ -66,7 +65,7 @@ def queues(control: Control) -> str:
                     queue.seats,
                     seat_seconds(queue.next_start),
                     sum(entry.estimate.seats for entry in waiting),
-                    sum(entry.width for entry in waiting),
+                    sum(entry.estimate.width for entry in waiting),
                     seat_seconds(queue.work),
                 )
             )
@@ -91,14 +90,22 @@ def _request(level: str, queue: int, place: int, entry: Entry, origin: float, de
     flow, estimate = entry.flow, entry.estimate
     row: tuple[object, ...] = (
         level, flow.schema.name, queue, place, flow.distinguisher, _instant(origin + entry.arrived), estimate.seats,
-        entry.final, format_duration(round(entry.linger * 1e9)),
-        _instant(origin + entry.started) if entry.started else "0001-01-01T00:00:00Z",
+        estimate.final, format_duration(round(estimate.linger * 1e9)),
+        _instant(origin + entry.started) if entry.state is RUNNING else "0001-01-01T00:00:00Z",
     )  # fmt: skip
     info = entry.info
-    if details and info is not None:
+    if details:
         version = f"{info.api_group}/{info.api_version}" if info.api_group else info.api_version
-        user = entry.user.name if entry.user is not None else ""
-        row += (user, info.verb, info.path, info.namespace, info.name, version, info.resource, info.subresource)
+        row += (
+            entry.user.name,
+            info.verb,
+            info.path,
+            info.namespace,
+            info.name,
+            version,
+            info.resource,
+            info.subresource,
+        )
     return row
 
 

@@ -119,6 +119,9 @@ class Estimator:
             # Makes no event.
             return ONE
         watches = self.watches.seeing(info)
+        if not watches:
+            flow.lane.unseen += 1
+            return ONE
         flow.lane.watched(watches)
         if watches < WATCHES_PER_SEAT:
             return ONE

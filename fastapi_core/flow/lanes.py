@@ -14,13 +14,15 @@ class Lane:
     """`immediate` counts requests of one seat that ran without waiting: nearly all, so they cost one addition."""
 
     __slots__ = (
-        "_folded", "_level", "_limited", "_metrics", "_schema", "_unaccommodated", "execution", "immediate",
-        "unaccommodated", "watch_execution",
+        "_folded", "_level", "_limited", "_metrics", "_schema", "_stuck", "_unseen", "execution", "immediate",
+        "unaccommodated", "unseen", "watch_execution",
     )  # fmt: skip
 
     def __init__(self, metrics: FlowMetrics, level: str, schema: str, limited: bool) -> None:
         self.immediate = 0
         self.unaccommodated = 0
+        self.unseen = 0
+        """Writes that no watch sees."""
         self.execution = metrics.execution.labels(level, schema, "regular")
         self.watch_execution = metrics.execution.labels(level, schema, "watch")
         self._metrics = metrics
@@ -28,7 +30,8 @@ class Lane:
         self._schema = schema
         self._limited = limited
         self._folded = 0
-        self._unaccommodated = 0
+        self._stuck = 0
+        self._unseen = 0
 
     def started(self, width: int, waited: float, queue_length: int) -> None:
         """A request got to run; `queue_length` 0 when it was in no queue."""
@@ -60,7 +63,9 @@ class Lane:
             if self._limited:
                 # No time at all is what nobody can measure: they took some of the first bucket that has any.
                 m.waited.labels(level, schema, "true").counts[1] += new
-        stuck = self.unaccommodated - self._unaccommodated
-        self._unaccommodated = self.unaccommodated
+        stuck, self._stuck = self.unaccommodated - self._stuck, self.unaccommodated
         if stuck:
             m.unaccommodated.labels(level, schema).inc(stuck)
+        unseen, self._unseen = self.unseen - self._unseen, self.unseen
+        if unseen:
+            m.watch_count.labels(level, schema).observe(0, unseen)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import enum
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from fastapi_core.flow.demand import Demand
 
@@ -31,17 +31,23 @@ SERVICE = 0.003
 UNLIMITED = 1 << 60
 
 
-class Estimate(NamedTuple):
-    """What a request occupies: `seats` while it runs, then `final` for `linger` seconds after its answer."""
+class Estimate:
+    """What a request occupies: `seats` while it runs, then `final` for `linger` seconds after its answer.
 
-    seats: int = 1
-    final: int = 0
-    linger: float = 0.0
+    `width` seats are held from the start to the end of the lingering; `work` is what is charged, in seat-seconds.
+    """
 
-    @property
-    def width(self) -> int:
-        """Seats that are held from the start to the end of the lingering."""
-        return max(self.seats, self.final)
+    __slots__ = ("final", "linger", "seats", "width", "work")
+
+    def __init__(self, seats: int = 1, final: int = 0, linger: float = 0.0) -> None:
+        self.seats = seats
+        self.final = final
+        self.linger = linger
+        self.width = max(seats, final)
+        self.work = seats * SERVICE + final * linger
+
+    def __repr__(self) -> str:
+        return f"Estimate({self.seats}, {self.final}, {self.linger})"
 
 
 ONE = Estimate()
@@ -95,33 +101,40 @@ class Queue:
 
 
 class Entry:
-    """One request at its priority level, from admission to the end of its lingering."""
+    """One request at its priority level; calling it once gives back what it occupies, or its place in the queue."""
 
     __slots__ = (
-        "arrival", "arrived", "estimate", "final", "flow", "info", "linger", "queue", "started", "state", "user",
-        "waited", "wake", "width", "work",
+        "arrival", "arrived", "estimate", "flow", "info", "length", "queue", "started", "state", "user", "wake",
     )  # fmt: skip
 
-    def __init__(self, flow: Flow, estimate: Estimate, info: RequestInfo | None, user: User | None) -> None:
+    state: State
+    arrived: float
+    started: float
+    """When it got its seats."""
+    queue: Queue | None
+    # Only of those that wait:
+    arrival: float
+    """Reading of `progress` on arrival."""
+    length: int
+    """Of the queue it was put into, with it."""
+    wake: Callable[[], None] | None
+    """Called once when it may start."""
+
+    def __init__(self, flow: Flow, estimate: Estimate, info: RequestInfo, user: User) -> None:
         self.flow = flow
         self.estimate = estimate
         self.info = info
         self.user = user
-        seats, final, linger = estimate
-        self.width = seats if seats >= final else final
-        self.work = seats * SERVICE + final * linger
-        self.final = final
-        self.linger = linger
-        self.queue: Queue | None = None
-        self.state = RUNNING
-        self.arrived = 0.0
-        self.arrival = 0.0
-        """Reading of `progress` on arrival."""
-        self.started = 0.0
-        self.waited = 0
-        """Length of the queue it was put into, with it; 0 when it found a seat."""
-        self.wake: Callable[[], None] | None = None
-        """Called once when a waiting request may start."""
+
+    def __call__(self) -> None:
+        flow = self.flow
+        if self.state is WAITING:
+            flow.queues.cancel(self)
+            flow.lane.refused(Reason.CANCELLED, flow.queues.now - self.arrived)
+        elif self.state is RUNNING:
+            seconds = flow.queues.leave(self)
+            lane = flow.lane
+            (lane.watch_execution if self.info.verb == "watch" else lane.execution).observe(seconds)
 
 
 class QueueSet:
@@ -146,6 +159,7 @@ class QueueSet:
         self.on_idle: Callable[[], None] | None = None
         """Called when the last request is gone; for levels that are to be removed."""
         self.refused = 0
+        """Requests that never ran, for whatever reason."""
         self.timed_out = 0
         self.cancelled = 0
         self.dispatched = 0
@@ -196,7 +210,7 @@ class QueueSet:
     # A request comes and goes
 
     def admit(self, entry: Entry) -> Reason | None:
-        """Give the request a seat or a place in a queue (`entry.state` tells); or say why it gets neither."""
+        """Give the request seats or a place in a queue (`entry.state` tells); or say why it gets neither."""
         now = self._clock()
         if self.in_use or self.waiting:
             self._advance(now)
@@ -205,13 +219,11 @@ class QueueSet:
         entry.arrived = now
         if self.exempt:
             self._start(entry, None, now)
-        elif not self.wanted:
-            if not self._fits(entry.width):
-                self.refused += 1
-                entry.state = REFUSED
-                return Reason.LIMIT
-            self._start(entry, None, now)
-        elif not self.waiting and self.in_use < self.limit and self._fits(entry.width):
+        elif self.wanted:
+            width, limit = entry.estimate.width, self.limit
+            # Nearly every request finds a seat and is not charged for longer than it runs.
+            if self.waiting or self.in_use + width > limit:
+                return self._enqueue(entry, now)
             hand = entry.flow.hand
             queue = hand[self._turn % len(hand)]
             self._turn += 1
@@ -220,55 +232,50 @@ class QueueSet:
                 queue.next_start = self.progress
                 self._busy += 1
             self._start(entry, queue, now)
+        elif self._fits(entry.estimate.width):
+            self._start(entry, None, now)
         else:
-            return self._enqueue(entry, now)
+            self.refused += 1
+            entry.state = REFUSED
+            return Reason.LIMIT
         return None
 
     def leave(self, entry: Entry) -> float:
-        """The request has been answered, or nobody waits for it any more. Answers the seconds it has run."""
+        """A running request has been answered, or nobody waits for it any more. Answers the seconds it has run."""
         now = self._clock()
         self._advance(now)
-        if entry.state is WAITING:
-            self._remove(entry)
-            entry.state = GONE
-            self.cancelled += 1
-            self._dispatch(now)
-            self._tell_idle()
-            return 0.0
-        if entry.state is not RUNNING:
-            return 0.0
         seconds = now - entry.started
         self.running.remove(entry)
-        queue = entry.queue
+        estimate, queue = entry.estimate, entry.queue
         if queue is not None:
             queue.running -= 1
-            queue.next_start -= entry.estimate.seats * (SERVICE - seconds)
-            queue.bound()
-            if not queue.busy:
+            queue.next_start -= estimate.seats * (SERVICE - seconds)
+            if queue.waiting:
+                queue.bound()
+            elif not queue.running:
                 self._busy -= 1
-        if entry.linger > 0:
+        if estimate.linger:
             entry.state = LINGERING
-            self._later(entry.linger, lambda: self._linger_over(entry))
-        else:
-            self._free(entry)
+            self._later(estimate.linger, lambda: self._linger_over(entry))
+            return seconds
+        self._free(entry)
         if self.waiting:
             self._dispatch(now)
-        if self.on_idle is not None:
+        elif self.on_idle is not None:
             self._tell_idle()
         return seconds
+
+    def cancel(self, entry: Entry) -> None:
+        """Nobody waits for a waiting request any more."""
+        self._drop(entry)
+        self.cancelled += 1
 
     def expire(self, entry: Entry) -> bool:
         """Refuse a request that has waited too long; False when it does not wait any more."""
         if entry.state is not WAITING:
             return False
-        now = self._clock()
-        self._advance(now)
-        self._remove(entry)
-        entry.state = REFUSED
-        self.refused += 1
+        self._drop(entry)
         self.timed_out += 1
-        self._dispatch(now)
-        self._tell_idle()
         return True
 
     # Inside
@@ -297,22 +304,25 @@ class QueueSet:
         """Seats change hands. `queue` counts as busy already."""
         entry.state = RUNNING
         entry.started = now
+        entry.queue = queue
         self.running.add(entry)
-        self.in_use += entry.width
         self.dispatched += 1
+        estimate = entry.estimate
         if queue is not None:
-            if entry.final > self.limit > 0:
+            limit = self.limit
+            if estimate.final > limit > 0:
                 # The same work in a longer and narrower shape.
-                entry.linger = entry.final * entry.linger / self.limit
-                entry.final = self.limit
-            entry.queue = queue
-            self.last_start = queue.next_start
+                estimate = entry.estimate = Estimate(estimate.seats, limit, estimate.final * estimate.linger / limit)
             queue.running += 1
-            queue.seats += entry.width
-            queue.next_start += entry.work
-        wanted = self.in_use + self.waiting_seats
-        if wanted > self.demand.peak:
-            self.demand.peak = wanted
+            queue.seats += estimate.width
+            self.last_start = queue.next_start
+            queue.next_start += estimate.work
+        wanted = self.in_use = self.in_use + estimate.width
+        if self.waiting_seats:
+            wanted += self.waiting_seats
+        demand = self.demand
+        if wanted > demand.peak:
+            demand.peak = wanted
 
     def _enqueue(self, entry: Entry, now: float) -> Reason | None:
         """The queue of the flow's hand with the least work takes it, unless that is full and there is no seat."""
@@ -330,13 +340,14 @@ class QueueSet:
             self._busy += 1
         entry.state = WAITING
         entry.queue = queue
+        entry.wake = None
         entry.arrival = self.progress
         queue.waiting.append(entry)
-        queue.work += entry.work
-        entry.waited = len(queue.waiting)
+        queue.work += entry.estimate.work
+        entry.length = len(queue.waiting)
         self._heads[queue.index] = queue
         self.waiting += 1
-        self.waiting_seats += entry.width
+        self.waiting_seats += entry.estimate.width
         wanted = self.in_use + self.waiting_seats
         if wanted > self.demand.peak:
             self.demand.peak = wanted
@@ -350,10 +361,10 @@ class QueueSet:
             size, robin = len(self.queues), self._robin
             queue = min(
                 self._heads.values(),
-                key=lambda q: (q.next_start + q.waiting[0].work, (q.index - robin - 1) % size),
+                key=lambda q: (q.next_start + q.waiting[0].estimate.work, (q.index - robin - 1) % size),
             )
             entry = queue.waiting[0]
-            if not self._fits(entry.width):
+            if not self._fits(entry.estimate.width):
                 # Nobody overtakes: a wide request would never find enough seats at once.
                 entry.flow.lane.unaccommodated += 1
                 return
@@ -366,21 +377,27 @@ class QueueSet:
 
     def _take_out(self, entry: Entry, queue: Queue) -> None:
         queue.waiting.remove(entry)
-        queue.work = queue.work - entry.work if queue.waiting else 0.0
+        queue.work = queue.work - entry.estimate.work if queue.waiting else 0.0
         if not queue.waiting:
             del self._heads[queue.index]
         self.waiting -= 1
-        self.waiting_seats -= entry.width
+        self.waiting_seats -= entry.estimate.width
 
-    def _remove(self, entry: Entry) -> None:
+    def _drop(self, entry: Entry) -> None:
         """A waiting request will not run."""
+        now = self._clock()
+        self._advance(now)
         queue = entry.queue
         assert queue is not None
         self._take_out(entry, queue)
         queue.bound()
+        entry.state = REFUSED
+        self.refused += 1
         if not queue.busy:
             self._busy -= 1
             self._trim()
+        self._dispatch(now)
+        self._tell_idle()
 
     def _linger_over(self, entry: Entry) -> None:
         now = self._clock()
@@ -391,10 +408,11 @@ class QueueSet:
 
     def _free(self, entry: Entry) -> None:
         entry.state = GONE
-        self.in_use -= entry.width
+        width = entry.estimate.width
+        self.in_use -= width
         queue = entry.queue
         if queue is not None:
-            queue.seats -= entry.width
+            queue.seats -= width
             if len(self.queues) > self.wanted:
                 self._trim()
 
