@@ -231,6 +231,8 @@ class QueueSet:
             if not queue.running:
                 queue.next_start = self.progress
                 self._busy += 1
+            elif queue.next_start < self.progress:
+                queue.next_start = self.progress
             self._start(entry, queue, now)
         elif self._fits(entry.estimate.width):
             self._start(entry, None, now)
