@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
+from types import CoroutineType
 from typing import TYPE_CHECKING
 
 from fastapi_core.errors import timeout
@@ -67,7 +68,7 @@ class Chain:
             answer = self._caught(ctx, error)
         if isinstance(answer, Response | Stream):
             return self._finish(ctx, answer)
-        return self._wait(ctx, answer, position, Guard(ctx))
+        return self._wait(ctx, answer, position, Guard(ctx, answer))
 
     def _finish(self, ctx: RequestContext, answer: Answer) -> Answer:
         """Complete the headers and give back what the request occupied. The endpoint's own list is left alone."""
@@ -118,13 +119,15 @@ class Chain:
 class Guard:
     """Gives back what a waiting request occupies when it is given up, at the latest with the last reference.
 
-    The latter is for a task that is cancelled before its first step: nothing of its coroutine ever runs then.
+    The latter is for a task that is cancelled before its first step: nothing of its coroutine ever runs then, nor of
+    the one it was to wait for.
     """
 
-    __slots__ = ("_ctx",)
+    __slots__ = ("_ctx", "_pending")
 
-    def __init__(self, ctx: RequestContext) -> None:
+    def __init__(self, ctx: RequestContext, pending: Awaitable[Answer | None]) -> None:
         self._ctx = ctx
+        self._pending = pending
 
     def release(self) -> None:
         release = self._ctx.release
@@ -132,7 +135,10 @@ class Guard:
             self._ctx.release = None
             release()
 
-    __del__ = release
+    def __del__(self) -> None:
+        if isinstance(self._pending, CoroutineType):
+            self._pending.close()
+        self.release()
 
 
 class Overdue:

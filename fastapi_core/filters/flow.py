@@ -90,7 +90,7 @@ class PriorityAndFairness:
             self._generation = self._control.generation
         user = ctx.user
         # What is asked again and again comes with the same info.
-        flow = memory.get((user, info))
+        flow = memory.get((user, info)) if verb in _READS else None
         if flow is None:
             flow = self._classify(ctx, memory)
         ctx.headers += flow.headers

@@ -189,7 +189,8 @@ class Control:
                 log.warning("Seats cannot be divided anew", error=str(error))
                 seats = [float(level.current) for level in limited]
         for level, number in zip(limited, seats, strict=True):
-            level.current = half_up(number)
+            # Never nothing while it has shares: with few seats in all, who comes first would wait for an adjustment.
+            level.current = max(half_up(number), min(level.limits.nominal, 1))
         for level in tuple(self.levels.values()):
             level.queues.set_limit(level.current)
         self.metrics.fair_fraction.labels().set(fraction)

@@ -182,7 +182,11 @@ def test_writes_are_charged_for_the_watches_that_see_them() -> None:
 
 def test_watches_of_one_node_are_not_charged_for() -> None:
     watches = Watches()
-    for selector, counted in (("spec.nodeName%3Dn", False), ("spec.nodeName%3D", True), ("status.phase%3DRunning", True)):
+    for selector, counted in (
+        ("spec.nodeName%3Dn", False),
+        ("spec.nodeName%3D", True),
+        ("status.phase%3DRunning", True),
+    ):
         end = watches.add(parse("GET", PODS, f"watch=1&fieldSelector={selector}"))
         assert (end is not None) is counted
     assert watches.seeing(parse("POST", "/api/v1/namespaces/a/pods", "")) == 2

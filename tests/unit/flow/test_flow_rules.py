@@ -109,7 +109,10 @@ def test_paths(url: str, asked: str, expected: bool) -> None:
         ("mine", {"type": "Limited", "limited": {"limitResponse": {"type": "Reject", "queuing": {"queues": 1}}}}),
         (
             "mine",
-            {"type": "Limited", "limited": {"limitResponse": {"type": "Queue", "queuing": {"queues": 2, "handSize": 3}}}},
+            {
+                "type": "Limited",
+                "limited": {"limitResponse": {"type": "Queue", "queuing": {"queues": 2, "handSize": 3}}},
+            },
         ),
         ("mine", {}),
     ],
