@@ -14,7 +14,7 @@ from fastapi_core import __version__
 from fastapi_core._ext.router import Router
 from fastapi_core.apis.allocation import ServiceAllocator
 from fastapi_core.apis.resources import builtin
-from fastapi_core.controlplane import authority, bootstrap, identity, outside
+from fastapi_core.controlplane import authority, bootstrap, flow_objects, identity, outside
 from fastapi_core.controlplane.flowcontrol import debug_routes, flow_control
 from fastapi_core.controlplane.keeper import Keeper
 from fastapi_core.controlplane.metrics import WatchMetrics, export_storage_metrics
@@ -121,7 +121,9 @@ def _bootstrap(server: GenericServer, resources: Resources, options: Options) ->
         "kubernetes-service", lambda: bootstrap.kubernetes_service(resources, options, server.port), KUBERNETES_SECONDS
     )
     networks = [str(network) for network in resources.services.allocator.networks]
+    flow = Keeper("flow-control-objects", lambda: flow_objects.ensure(resources.stores), flow_objects.KEEP_SECONDS)
     server.add_hook("start-system-namespaces-controller", namespaces.start)
+    server.add_hook("priority-and-fairness-config-producer", flow.start)
     server.add_hook(
         "scheduling/bootstrap-system-priority-classes", lambda: bootstrap.priority_classes(resources.priority_classes)
     )
@@ -130,7 +132,7 @@ def _bootstrap(server: GenericServer, resources: Resources, options: Options) ->
         "start-kubernetes-service-cidr-controller", lambda: bootstrap.service_range(resources.service_ranges, networks)
     )
     server.add_hook("bootstrap-controller", service.start)
-    return [namespaces, service]
+    return [namespaces, service, flow]
 
 
 def _allocator(network: Network) -> ServiceAllocator:

@@ -1,6 +1,4 @@
-"""Flow control and its objects: the configuration every server starts with is kept, changes are taken over at once,
-schemas are told whether their priority level exists.
-"""
+"""Flow control over its objects: changes are in force at once, schemas are told whether their priority level exists."""
 
 from __future__ import annotations
 
@@ -10,22 +8,19 @@ from collections.abc import Awaitable
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from fastapi_core.controlplane.flow_objects import LEVELS, SCHEMAS
 from fastapi_core.controlplane.keeper import Keeper
 from fastapi_core.errors import APIError
-from fastapi_core.flow import bootstrap
-from fastapi_core.flow.bootstrap import Bootstrap
 from fastapi_core.flow.control import PERIOD, Control
 from fastapi_core.flow.estimate import Estimator
 from fastapi_core.flow.rules import LevelSpec, SchemaSpec, level_spec, schema_spec
 from fastapi_core.http.exchange import Answer, Response
 from fastapi_core.obs import logs
 from fastapi_core.registry.definition import Tree
-from fastapi_core.registry.lifecycle import before_create, before_update, timestamp
+from fastapi_core.registry.lifecycle import before_update, timestamp
 from fastapi_core.registry.ownership import tracker
-from fastapi_core.registry.store import ResourceStore, retrying
-from fastapi_core.rest.defaulting import apply_defaults
+from fastapi_core.registry.store import retrying
 from fastapi_core.schema.normalize import normalize
-from fastapi_core.storage.interface import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,12 +37,7 @@ if TYPE_CHECKING:
 
 log = logs.get("flow")
 
-PRODUCER = "api-priority-and-fairness-config-producer-v1"
 CONSUMER = "api-priority-and-fairness-config-consumer-v1"
-LEVELS = "/registry/prioritylevelconfigurations/"
-SCHEMAS = "/registry/flowschemas/"
-#: How often the objects every server has are looked after.
-KEEP_SECONDS = 60.0
 #: Writes of one schema's status within a minute, before it is left alone for a while: servers may disagree about it.
 _WRITES_A_MINUTE = 6
 _LATER = 45.0
@@ -76,7 +66,6 @@ class FlowControl:
         self._watchers: list[Watcher] = []
         self._status: asyncio.Task[None] | None = None
         self._written: dict[str, deque[float]] = {}
-        self._keeper = Keeper("priority-and-fairness-configuration", self.ensure, KEEP_SECONDS)
         self._adjuster = Keeper("priority-and-fairness-seats", self._adjust, PERIOD)
         self.digest()
 
@@ -84,8 +73,6 @@ class FlowControl:
         """Hooks and their ends."""
         server.add_hook("priority-and-fairness-config-consumer", self.consume)
         server.add_hook("priority-and-fairness-filter", self._adjuster.start)
-        server.add_hook("priority-and-fairness-config-producer", self._keeper.start)
-        server.on_shutdown(self._keeper.stop, "flow control objects")
         # The seats are divided until the last request is through.
         server.on_stop(self.stop, "flow control")
 
@@ -115,14 +102,14 @@ class FlowControl:
                 if known is None or known[0] is not obj:
                     tree = obj.tree()
                     known = obj, level_spec(tree) if store is self._levels else schema_spec(tree)
+                    if known[1] is None:
+                        log.warning("Priority level ignored, its spec makes no sense", name=obj.name)
                 self._parsed[obj.key] = known
                 spec = known[1]
                 if isinstance(spec, LevelSpec):
                     levels.append(spec)
                 elif spec is not None:
                     schemas.append(spec)
-                else:
-                    log.warning("Priority level ignored, its spec makes no sense", name=obj.name)
         specs: list[object] = [*levels, *schemas]
         if specs != self._in_force:
             self._in_force = specs
@@ -212,54 +199,6 @@ class FlowControl:
         except APIError as error:
             if error.reason != "NotFound":
                 raise
-
-    # The objects every server has
-
-    async def ensure(self) -> None:
-        """Make the objects that are not there, bring those in line that follow, remove what other versions left."""
-        wanted = [(self._levels, bootstrap.LEVELS), (self._schemas, bootstrap.SCHEMAS)]
-        await asyncio.gather(*(_ensure(store, one) for store, objects in wanted for one in objects))
-        for store, objects in reversed(wanted):
-            names = frozenset(one.tree["metadata"]["name"] for one in objects)
-            for obj in store.cache.list().objects:
-                if bootstrap.is_left_over(obj.tree(), names):
-                    await _remove(store, obj)
-
-
-async def _ensure(store: ResourceStore, wanted: Bootstrap) -> None:
-    definition = store.definition
-    name = wanted.tree["metadata"]["name"]
-    if store.cache.get(store.key("", name)) is None:
-        tree = normalize(definition.type, wanted.tree).tree
-        apply_defaults(definition, tree)
-        tracker(definition).update(None, tree, PRODUCER, timestamp())
-        before_create(definition, tree)
-        try:
-            await store.create(tree)
-        except APIError as error:
-            if error.reason != "AlreadyExists":
-                raise
-        return
-
-    async def attempt(current: CachedObject) -> None:
-        old = current.tree()
-        new = bootstrap.revised(old, wanted)
-        if new is not None:
-            new = normalize(definition.type, new).tree
-            tracker(definition).update(old, new, PRODUCER, timestamp())
-            before_update(definition, new, old, definition.strategy.prepare)
-            await store.update(current, new)
-
-    await retrying(store, "", name, attempt)
-
-
-async def _remove(store: ResourceStore, obj: CachedObject) -> None:
-    try:
-        await store.delete(obj)
-    except StorageError:
-        # Somebody was faster; the next round looks again.
-        return
-    log.info("Removed an object no longer in use", kind=store.definition.kind, name=obj.name)
 
 
 def _sizes(resources: Resources) -> Callable[[str, str], tuple[int, int] | None]:
