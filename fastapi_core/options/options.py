@@ -80,7 +80,7 @@ class Options:
             *authentication.check(self.authentication),
             *authorization.check(self.authorization),
             *audit.check(self.audit),
-            *flowcontrol.check(self.flowcontrol),
+            *flowcontrol.check(self.flowcontrol, self.generic),
             *admission.check(self.admission),
             *features.check(self.features),
             *_check_files(self),
