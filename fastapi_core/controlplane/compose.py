@@ -11,22 +11,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastapi_core import __version__
-from fastapi_core._ext.router import Router
 from fastapi_core.apis.allocation import ServiceAllocator
-from fastapi_core.apis.resources import builtin
+from fastapi_core.apis.validation.security import Policy
 from fastapi_core.controlplane import authority, bootstrap, gates, identity, outside, policies
+from fastapi_core.controlplane.checks import ORDER
+from fastapi_core.controlplane.delegation import Delegation
 from fastapi_core.controlplane.keeper import Keeper
 from fastapi_core.controlplane.metrics import WatchMetrics, export_storage_metrics
 from fastapi_core.controlplane.resources import Resources
 from fastapi_core.discovery.documents import DiscoveryDocuments
 from fastapi_core.discovery.endpoints import DiscoveryEndpoints
-from fastapi_core.discovery.index import index_routes
+from fastapi_core.discovery.index import VersionInfo, index_routes, listed_paths
 from fastapi_core.openapi.documents import OpenAPIDocuments
 from fastapi_core.openapi.endpoints import OpenAPIEndpoints
-from fastapi_core.request.context import Endpoint
+from fastapi_core.options.enablement import served
 from fastapi_core.request.routing import ANY, Route
 from fastapi_core.rest.watch import WatchServer
 from fastapi_core.server import routes as server_routes
+from fastapi_core.server import zpages
 from fastapi_core.server.generic import GenericServer
 from fastapi_core.server.health import READYZ
 from fastapi_core.storage.cacher.cacher import Cacher
@@ -45,13 +47,14 @@ KUBERNETES_SECONDS = 10.0
 async def compose(completed: Completed) -> GenericServer:
     """A server ready to start: storage open, caches loaded, routes made. Raises OSError when the store cannot open."""
     options = completed.options
+    Policy.privileged = options.features.allow_privileged
     storage = make_storage(Path(completed.data_dir) if completed.data_dir else None)
     await storage.open()
     try:
         cacher = Cacher(storage)
         allocator, upstreams = _allocator(options.network), outside.upstreams(options.kubelet)
         resources = Resources(
-            builtin(),
+            served(options.features.runtime_config, options.gates),
             storage,
             cacher,
             event_ttl=options.storage.event_ttl,
@@ -70,10 +73,11 @@ async def compose(completed: Completed) -> GenericServer:
         authenticator=identity.authenticator(completed, resources),
         authorizer=authority.authorizer(completed, resources),
     )
-    routers: list[Router[Endpoint]] = []
+    delegation = Delegation()
     documents = DiscoveryDocuments(resources.definitions)
     discovery = DiscoveryEndpoints(documents, _yaml)
-    server = GenericServer(config, lambda: routers[0], known_group=lambda group: group in documents.versions)
+    server = GenericServer(config, lambda: delegation.current, known_group=delegation.known_group)
+    server.health.arrange(ORDER)
     metrics = config.metrics
     watches = WatchServer(float(options.generic.min_request_timeout), WatchMetrics(metrics))
 
@@ -90,7 +94,7 @@ async def compose(completed: Completed) -> GenericServer:
     keepers = _bootstrap(server, resources, options)
     server.add_hook("storage-compaction", compaction)
     server.add_hook("announce-server-address", announce)
-    server.on_shutdown(watches.shutdown, "watches")
+    server.on_shutdown(lambda: watches.shutdown(config.watch_grace), "watches")
     server.on_shutdown(upstreams.shutdown, "proxied connections")
     for keeper in keepers:
         server.on_shutdown(keeper.stop, "bootstrap")
@@ -103,8 +107,10 @@ async def compose(completed: Completed) -> GenericServer:
     routes += discovery.routes()
     routes += server_routes.routes(server)
     routes += _openapi_routes(OpenAPIEndpoints(OpenAPIDocuments(resources.definitions)))
+    routes += _pages(routes, options)
     routes += index_routes(routes, __version__)
-    routers.append(Router(routes))
+    routes += server_routes.unlisted(server)
+    delegation.set_builtin(routes, documents.versions)
     return server
 
 
@@ -134,6 +140,19 @@ def _allocator(network: Network) -> ServiceAllocator:
     first, last = network.service_node_port_range.split("-")
     ranges = [str(ip_network(text.strip(), strict=False)) for text in network.service_cluster_ip_range.split(",")]
     return ServiceAllocator(ranges, int(first), int(last))
+
+
+def _pages(routes: list[Route], options: Options) -> list[Route]:
+    """/statusz and /flagz, in front of a root index that is about to list these routes and itself."""
+    gates = options.gates
+    version = VersionInfo(product_version=__version__)
+    return zpages.routes(
+        [*listed_paths(routes), "/flagz", "/statusz", "/version"],
+        options.shown(),
+        version.tree(),
+        status=gates.enabled("ComponentStatusz"),
+        flag_page=gates.enabled("ComponentFlagz"),
+    )
 
 
 def _openapi_routes(openapi: OpenAPIEndpoints) -> list[Route]:
