@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.admission.amounts import Amounts, add, amounts
@@ -46,17 +46,14 @@ class Account:
         self.charged = True
 
 
-@dataclass(slots=True)
-class Bill:
-    """What a request takes of which quotas, by name."""
-
-    takes: dict[str, Amounts] = field(default_factory=dict)
+Takes = dict[str, Amounts]
+"""What a request takes of which quotas, by their names."""
 
 
 def check(
     accounts: Sequence[Account], attributes: Attributes, evaluator: Evaluator, limited: Sequence[Limited]
-) -> Bill:
-    """The request's bill; an APIError when it does not fit. Nothing is charged."""
+) -> Takes:
+    """What the request takes; an APIError when it does not fit. Nothing is charged."""
     tree = attributes.object or {}
     interesting, covered, in_scopes = _interesting(accounts, attributes, evaluator, tree)
     usage = evaluator.usage(tree)
@@ -72,16 +69,16 @@ def check(
         if delta:
             deltas.append((account, delta))
     if not deltas and (interesting or not any(amount.nanos > 0 for amount in grown.values())):
-        return Bill()
+        return {}
     _check_limited(attributes, limited, evaluator, usage, covered, in_scopes)
-    bill = Bill()
+    takes: Takes = {}
     for account, delta in deltas:
         taken = {name: amount for name, amount in delta.items() if name in account.hard}
         if attributes.subresource != "status":
             _check_fits(attributes, account, taken)
         if taken:
-            bill.takes[account.quota.name] = taken
-    return bill
+            takes[account.quota.name] = taken
+    return takes
 
 
 def _before(attributes: Attributes, evaluator: Evaluator) -> Amounts | None:

@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import Awaitable, Sequence
 
 from fastapi_core._ext.objects import CachedObject
-from fastapi_core.admission.amounts import Amounts, add, amounts, texts
+from fastapi_core.admission.amounts import Amounts, add, texts
 from fastapi_core.admission.chain import CREATE, UPDATE, Attributes, Plugin
 from fastapi_core.admission.objects import Objects, decoded
-from fastapi_core.admission.quota.check import Account, Bill, Limited, check
+from fastapi_core.admission.quota.check import Account, Limited, Takes, check
 from fastapi_core.admission.quota.usage import IGNORED, Evaluator, evaluator
 from fastapi_core.admission.refusals import failure
 from fastapi_core.errors import APIError
@@ -29,13 +29,14 @@ ATTEMPTS = 10
 
 
 class _Waiting:
-    """A request that waits for its usage to be written."""
+    """A request whose usage is to be written, or usage to be given back when there are no attributes."""
 
-    __slots__ = ("attributes", "bill", "done")
+    __slots__ = ("attributes", "done", "refusal", "takes")
 
-    def __init__(self, attributes: Attributes) -> None:
+    def __init__(self, attributes: Attributes | None, takes: Takes | None = None) -> None:
         self.attributes = attributes
-        self.bill = Bill()
+        self.takes: Takes = {} if takes is None else takes
+        self.refusal: APIError | None = None
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def fail(self, error: BaseException) -> None:
@@ -73,7 +74,7 @@ class ResourceQuota(Plugin):
             return None
         accounts = [Account.open(quota) for quota in quotas]
         bill = check(accounts, attributes, judge, self._limited)
-        if attributes.dry_run or not bill.takes:
+        if attributes.dry_run or not bill:
             return None
         return self._charge(attributes)
 
@@ -85,15 +86,22 @@ class ResourceQuota(Plugin):
         return known
 
     async def _charge(self, attributes: Attributes) -> None:
-        namespace = attributes.namespace
         mine = _Waiting(attributes)
-        self._waiting.setdefault(namespace, []).append(mine)
+        try:
+            await self._queue(attributes.namespace, mine)
+        except asyncio.CancelledError:
+            if mine.takes and mine.done.done() and not mine.done.cancelled():
+                self._queue(attributes.namespace, _Waiting(None, mine.takes))
+            raise
+        if mine.takes:
+            undo = attributes.undo = attributes.undo if attributes.undo is not None else []
+            undo.append(lambda: self._queue(attributes.namespace, _Waiting(None, mine.takes)))
+
+    def _queue(self, namespace: str, waiting: _Waiting) -> asyncio.Future[None]:
+        self._waiting.setdefault(namespace, []).append(waiting)
         if namespace not in self._workers:
             self._workers[namespace] = asyncio.create_task(self._work(namespace))
-        await mine.done
-        if mine.bill.takes:
-            undo = attributes.undo = attributes.undo if attributes.undo is not None else []
-            undo.append(lambda: self._refund(namespace, mine.bill))
+        return waiting.done
 
     async def _work(self, namespace: str) -> None:
         """Serve the requests of a namespace, all that wait at a time, until nobody waits."""
@@ -105,49 +113,64 @@ class ResourceQuota(Plugin):
                     for waiting in batch:
                         waiting.fail(error)
                 for waiting in batch:
-                    if waiting.done.cancelled():
-                        # Whoever asked has gone; nothing will be written.
-                        await self._refund(namespace, waiting.bill)
-                    elif not waiting.done.done():
-                        waiting.done.set_result(None)
+                    self._finish(namespace, waiting)
         finally:
             del self._workers[namespace]
+
+    def _finish(self, namespace: str, waiting: _Waiting) -> None:
+        """Tell who waits. What was written for a request that will not be carried out is given back first."""
+        refusal = waiting.refusal
+        if waiting.attributes is not None and waiting.takes and (refusal is not None or waiting.done.cancelled()):
+            back = self._queue(namespace, _Waiting(None, waiting.takes))
+            if refusal is not None:
+                back.add_done_callback(lambda _: waiting.fail(refusal))
+        elif refusal is not None:
+            waiting.fail(refusal)
+        elif not waiting.done.done():
+            waiting.done.set_result(None)
 
     async def _settle(self, namespace: str, batch: list[_Waiting]) -> None:
         """Check every request on top of those before it, and write what they take."""
         left: set[str] | None = None
         for _ in range(ATTEMPTS):
             quotas = [q for q in self._quotas.list(namespace) if left is None or q.name in left]
-            accounts = [Account.open(quota) for quota in quotas]
+            accounts = {quota.name: Account.open(quota) for quota in quotas}
             for waiting in batch:
-                if not waiting.done.done():
-                    await self._bill(namespace, waiting, accounts)
-            changed = [account for account in accounts if account.charged]
+                if waiting.attributes is None:
+                    _give_back(waiting.takes, accounts)
+                elif waiting.refusal is None and not waiting.done.done():
+                    self._bill(waiting, waiting.attributes, accounts, () if left is not None else self._limited)
+            changed = [account for account in accounts.values() if account.charged]
             outcomes = await asyncio.gather(*(self._write(account) for account in changed))
             left = {a.quota.name for a, written in zip(changed, outcomes, strict=True) if not written}
+            for waiting in batch:
+                # A request takes what is written; what is to be given back remains until it is.
+                kept = left if waiting.attributes is None else waiting.takes.keys() - left
+                waiting.takes = {name: taken for name, taken in waiting.takes.items() if name in kept}
             if not left:
                 return
-            for waiting in batch:
-                for name in left:
-                    waiting.bill.takes.pop(name, None)
-        for waiting in batch:
-            await self._refund(namespace, waiting.bill)
-        raise failure("the quotas of the namespace are changed by others all the time; please try again")
+        self._give_up(namespace, batch)
 
-    async def _bill(self, namespace: str, waiting: _Waiting, accounts: list[Account]) -> None:
-        attributes = waiting.attributes
+    def _give_up(self, namespace: str, batch: list[_Waiting]) -> None:
+        """Others have been faster every time: requests fail, what is to be given back goes on."""
+        text = "the quotas of the namespace are changed by others all the time; please try again"
+        for waiting in batch:
+            if waiting.attributes is not None:
+                waiting.refusal = waiting.refusal or failure(text)
+            elif waiting.takes:
+                self._queue(namespace, _Waiting(None, waiting.takes))
+
+    def _bill(
+        self, waiting: _Waiting, attributes: Attributes, accounts: dict[str, Account], limited: Sequence[Limited]
+    ) -> None:
         try:
-            bill = check(accounts, attributes, self._evaluator(attributes.definition), self._limited)
+            bill = check(list(accounts.values()), attributes, self._evaluator(attributes.definition), limited)
         except APIError as error:
-            # What earlier attempts have written for it is given back.
-            await self._refund(namespace, waiting.bill)
-            waiting.fail(error)
+            waiting.refusal = error
             return
-        for account in accounts:
-            taken = bill.takes.get(account.quota.name)
-            if taken:
-                account.charge(taken)
-                waiting.bill.takes[account.quota.name] = taken
+        for name, taken in bill.items():
+            accounts[name].charge(taken)
+            waiting.takes[name] = taken
 
     async def _write(self, account: Account) -> bool:
         """Whether the quota could be written before somebody else changed it."""
@@ -167,14 +190,13 @@ class ResourceQuota(Plugin):
         self._tracker.update(tree, new, MANAGER, timestamp())
         await self._quotas.store.update(quota, new)
 
-    async def _refund(self, namespace: str, bill: Bill) -> None:
-        """Give back what a request took."""
-        takes, bill.takes = bill.takes, {}
-        for name, taken in takes.items():
-            while (quota := self._quotas.find(namespace, name)) is not None:
-                used = amounts((decoded(quota).get("status") or {}).get("used"))
-                if await self._write(Account(quota, {}, _without(used, taken))):
-                    break
+
+def _give_back(takes: Takes, accounts: dict[str, Account]) -> None:
+    for name, taken in takes.items():
+        account = accounts.get(name)
+        if account is not None:
+            account.used = _without(account.used, taken)
+            account.charged = True
 
 
 def _without(used: Amounts, taken: Amounts) -> Amounts:
