@@ -280,13 +280,11 @@ class Checker:
 
     # Constructors.
 
-    def _join(self, node: Node, previous: Type | None, current: Type) -> Type:
+    def _join(self, previous: Type | None, current: Type) -> Type:
         if previous is None:
             return current
-        if self._assignable(previous, current):
-            return most_general(previous, current)
-        self._mismatch(node, previous, current)
-        return ERROR
+        # Mixed types are refused later, once everything else fits: arguments of format() may be mixed.
+        return most_general(previous, current) if self._assignable(previous, current) else DYN
 
     def _unwrapped(self, node: Node, kind: Type) -> Type:
         """The type of an element that may be left out."""
@@ -303,7 +301,7 @@ class Checker:
             kind = self._type(element)
             if index in node.optionals:
                 kind = self._unwrapped(element, kind)
-            elements = self._join(element, elements, kind)
+            elements = self._join(elements, kind)
         node.type = list_of(elements if elements is not None else self._fresh())
 
     def _map(self, node: MapNode) -> None:
@@ -312,12 +310,12 @@ class Checker:
         for entry in node.entries:
             assert entry.key is not None
             self._check(entry.key)
-            keys = self._join(entry.key, keys, self._type(entry.key))
+            keys = self._join(keys, self._type(entry.key))
             self._check(entry.value)
             kind = self._type(entry.value)
             if entry.optional:
                 kind = self._unwrapped(entry.value, kind)
-            values = self._join(entry.value, values, kind)
+            values = self._join(values, kind)
         if keys is None or values is None:
             keys, values = self._fresh(), self._fresh()
         node.type = map_of(keys, values)
@@ -372,7 +370,7 @@ class Checker:
             element = range_.params[0]
             return (INT, element) if node.second else (element, ERROR)
         if range_.kind == MAP:
-            return range_.params
+            return range_.params[0], range_.params[1]
         if is_dyn_or_error(range_) or range_.kind == PARAM:
             self._assignable(DYN, range_)
             return DYN, DYN
@@ -385,5 +383,3 @@ class Checker:
     def _expect(self, node: Node, kind: Type) -> None:
         if not self._assignable(kind, self._type(node)):
             self._mismatch(node, kind, self._type(node))
-
-

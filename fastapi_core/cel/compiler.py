@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from fastapi_core.cel import access, calls, folds, frames, values
+from fastapi_core.cel import access, calls, construct, declared, folds, frames, values
 from fastapi_core.cel.costs import LIST_COST, MAP_COST, MESSAGE_COST, CallCost, call_cost
 from fastapi_core.cel.declared import declared_add, declared_equal, deep_convert
 from fastapi_core.cel.environment import Environment
 from fastapi_core.cel.errors import EvalError
-from fastapi_core.cel.frames import FIRST_SLOT, Code, Frame, Run, constant, converted
+from fastapi_core.cel.frames import FIRST_SLOT, Code, Run, constant, converted
 from fastapi_core.cel.library.standard import GENERIC
 from fastapi_core.cel.regex import compile_pattern
 from fastapi_core.cel.regex_translate import PatternError
 from fastapi_core.cel.syntax import Call, Comprehension, Ident, ListNode, Literal, MapNode, Message, Node, Select
 from fastapi_core.cel.types import DYN_KIND, LIST, MAP, STRUCT, Type, is_optional
-from fastapi_core.cel.values import NONE, MessageValue, Optional, TypeValue, key_of
+from fastapi_core.cel.values import TypeValue
 
 _EXACT: Final = frozenset(("int", "bool", "uint", "timestamp", "duration"))
 _ORDERS: Final = frozenset(("_<_", "_<=_", "_>_", "_>=_"))
@@ -89,14 +89,14 @@ class Compiler:
         operand = self.compile(node.operand)
         cost = operand.cost + _step_cost(node.operand)
         target = _type(node.operand)
-        raw, convert, declared = self._property(target.params[0] if is_optional(target) else target, node.field)
+        raw, convert, known = self._property(target.params[0] if is_optional(target) else target, node.field)
         if node.test:
-            if declared and not is_optional(target):
+            if known and not is_optional(target):
                 return Code(access.declared_test(operand.run, raw), operand.cost)
             return Code(access.field_test(operand.run, raw), operand.cost)
         if node.optional or is_optional(target):
-            return Code(access.optional_field(operand.run, raw, convert, declared), cost)
-        if declared:
+            return Code(access.optional_field(operand.run, raw, convert, known), cost)
+        if known:
             slot = self._plain_slot(node.operand)
             return Code(access.declared_field(operand.run, raw, node.field, convert, slot), cost)
         return Code(access.field(operand.run, raw, convert), cost)
@@ -116,8 +116,8 @@ class Compiler:
         if target.kind == STRUCT and decl is None:
             named = self.environment.types.get(target.name)
             decl = None if named is None else named.decl
-        if decl is not None and decl.fields is not None and name in decl.fields:
-            found = decl.fields[name]
+        found = None if decl is None else decl.field(name)
+        if found is not None:
             return found.raw, found.decl.convert, True
         if target.kind == MAP:
             element = target.params[1].decl
@@ -182,9 +182,9 @@ class Compiler:
         if kinds[0] == kinds[1] and kinds[0] in ("int", "bool"):
             return calls.same_scalar(self.compile(left), self.compile(right), negated)
         same: Callable[[Any, Any], bool] = values.equal
-        declared = _type(left).decl or _type(right).decl
-        if declared is not None:
-            same = declared_equal(declared) or values.equal
+        decl = _type(left).decl or _type(right).decl
+        if decl is not None:
+            same = declared_equal(decl) or values.equal
         compare = _inverse(same) if negated else same
         cost = call_cost(node.function, "not_equals" if negated else "equals")
         return calls.call(compare, [self._argument(left), self._argument(right)], cost)
@@ -227,11 +227,10 @@ class Compiler:
         args = [self._argument(operand) for operand in operands]
         cost: CallCost = call_cost(node.function, identifier)
         if node.function in GENERIC:
-            impl = GENERIC[node.function]
-            if node.function == "_+_":
-                decl = _type(operands[0]).decl
-                impl = (declared_add(decl) if decl is not None else None) or impl
-            return calls.call(impl, args, cost)
+            generic = GENERIC[node.function]
+            decl = _type(operands[0]).decl if node.function == "_+_" else None
+            added = None if decl is None else declared_add(decl)
+            return calls.call(added or generic, args, cost)
         if len(overloads) == 1 and not any(_type(operand).kind == DYN_KIND for operand in operands):
             impl = overloads[0].impl
             assert impl is not None, identifier
@@ -277,28 +276,7 @@ class Compiler:
             return constant([element.value for element in node.elements])  # type: ignore[attr-defined]
         runs = tuple(element.run for element in elements)
         cost = sum(element.cost for element in elements) + LIST_COST
-        if not node.optionals:
-
-            def plain(frame: Frame) -> list[Any]:
-                return [run(frame) for run in runs]
-
-            return Code(plain, cost)
-        optionals = node.optionals
-
-        def run_list(frame: Frame) -> list[Any]:
-            result = []
-            for position, run in enumerate(runs):
-                value = run(frame)
-                if position in optionals:
-                    if not isinstance(value, Optional):
-                        raise EvalError(f"cannot initialize optional list element from non-optional value {value}")
-                    if value is NONE:
-                        continue
-                    value = value.value
-                result.append(value)
-            return result
-
-        return Code(run_list, cost)
+        return Code(construct.list_of(runs, node.optionals), cost)
 
     def _entries(self, node: MapNode | Message) -> tuple[tuple[tuple[Run, Run, bool], ...], int]:
         made: list[tuple[Run, Run, bool]] = []
@@ -313,22 +291,12 @@ class Compiler:
     def _map(self, node: MapNode) -> Code:
         entries, cost = self._entries(node)
         fixed = all(isinstance(entry.key, Literal) and isinstance(entry.value, Literal) for entry in node.entries)
-        run = _filler(entries)
+        run = construct.filler(entries)
         return Code(run, cost if fixed else cost + MAP_COST)
 
     def _message(self, node: Message) -> Code:
         entries, cost = self._entries(node)
-        fill = _filler(entries)
-        name = node.name
-        check = _check_patch if name == "JSONPatch" else None
-
-        def run(frame: Frame) -> MessageValue:
-            message = MessageValue(name, fill(frame))
-            if check is not None:
-                check(message)
-            return message
-
-        return Code(run, cost + MESSAGE_COST)
+        return Code(construct.message(node.name, entries), cost + MESSAGE_COST)
 
     # Comprehensions.
 
@@ -381,15 +349,9 @@ def _deep(kind: Type) -> Callable[[Any], Any] | None:
     if kind.decl is not None:
         return deep_convert(kind.decl)
     if kind.kind == LIST:
-        inner = _deep(kind.params[0])
-        if inner is None:
-            return None
-        return lambda items: [None if item is None else inner(item) for item in items]
+        return declared.deep_list(_deep(kind.params[0]))
     if kind.kind == MAP:
-        inner = _deep(kind.params[1])
-        if inner is None:
-            return None
-        return lambda entries: {key: None if item is None else inner(item) for key, item in entries.items()}
+        return declared.deep_map(_deep(kind.params[1]))
     return None
 
 
@@ -429,32 +391,3 @@ def _constant_kind(node: Node) -> type | None:
     kinds = {type(element.value) if isinstance(element, Literal) else None for element in node.elements}
     kind = kinds.pop()
     return kind if not kinds and kind in (str, int) else None
-
-
-def _filler(entries: tuple[tuple[Run, Run, bool], ...]) -> Callable[[Frame], dict[Any, Any]]:
-    def fill(frame: Frame) -> dict[Any, Any]:
-        result: dict[Any, Any] = {}
-        for key, value, optional in entries:
-            name = key_of(key(frame))
-            item = value(frame)
-            if optional:
-                if not isinstance(item, Optional):
-                    raise EvalError(f"cannot initialize optional entry '{name}' from non-optional value {item}")
-                if item is NONE:
-                    continue
-                item = item.value
-            result[name] = item
-        return result
-
-    return fill
-
-
-_PATCH_FIELDS: Final = frozenset(("op", "path", "from", "value"))
-
-
-def _check_patch(message: MessageValue) -> None:
-    for name, value in message.items():
-        if name not in _PATCH_FIELDS:
-            raise EvalError(f"unexpected JSONPatchType field: {name}")
-        if name != "value" and not isinstance(value, str):
-            raise EvalError(f"unexpected type {values.type_name(value)} for JSONPatchType '{name}' field")

@@ -109,7 +109,8 @@ def _contains_cidr(extra: bool) -> CallCost:
 
 
 def _format(args: list[Any], result: Any) -> int:
-    return tenth(1.0 + cost_size(args[1])) * math.ceil(args[0].pattern_size * PATTERN)
+    pattern = math.ceil(args[0].pattern_size * PATTERN)
+    return tenth(1.0 + cost_size(args[1])) * int(pattern)
 
 
 def _sets(factor: int) -> CallCost:

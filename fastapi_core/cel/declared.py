@@ -38,9 +38,7 @@ def _object_maker(inner: dict[str, Convert]) -> Convert:
     def make(value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        return {
-            key: inner[key](item) if item is not None and key in inner else item for key, item in value.items()
-        }
+        return {key: inner[key](item) if item is not None and key in inner else item for key, item in value.items()}
 
     return make
 
@@ -61,6 +59,14 @@ def _list_maker(inner: Convert) -> Convert:
         return [None if item is None else inner(item) for item in value]
 
     return make
+
+
+def deep_list(inner: Convert | None) -> Convert | None:
+    return None if inner is None else _list_maker(inner)
+
+
+def deep_map(inner: Convert | None) -> Convert | None:
+    return None if inner is None else _map_maker(inner)
 
 
 Equal = Callable[[Any, Any], bool]
@@ -96,9 +102,7 @@ def _objects_equal(inner: dict[str, Equal]) -> Equal:
             return equal(left, right)
         if len(left) != len(right):
             return False
-        return all(
-            key in right and inner.get(key, equal)(value, right[key]) for key, value in left.items()
-        )
+        return all(key in right and inner.get(key, equal)(value, right[key]) for key, value in left.items())
 
     return same
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from fastapi_core.cel.names import RESERVED
 from fastapi_core.cel.types import (
     BOOL,
     BYTES,
@@ -92,6 +93,13 @@ class Decl:
         #: Kept by `declared`: the deep forms of `convert` and of equality, ... until they are asked for.
         self.deep: Any = ...
         self.equal: Any = ...
+
+    def field(self, name: str) -> Field | None:
+        """A property by its name in expressions; words that the language reserves may stand as they are."""
+        if self.fields is None:
+            return None
+        found = self.fields.get(name)
+        return self.fields.get(f"__{name}__") if found is None and name in RESERVED else found
 
     def named(self, name: str) -> Decl:
         """The same declaration with objects named after their path from `name`."""

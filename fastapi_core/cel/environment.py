@@ -109,7 +109,7 @@ class Environment:
             named = self.types.get(kind.name)
             decl = None if named is None else named.decl
         if decl is not None and decl.fields is not None:
-            return decl.fields.get(name)
+            return decl.field(name)
         if self.patches and kind.name == _JSON_PATCH:
             return STRING if name in ("op", "from", "path") else DYN
         if self.patches and (kind.name == _OBJECT or kind.name.startswith(_OBJECT + ".")):
@@ -121,7 +121,7 @@ class Environment:
 
 
 def _patch_type(name: str) -> Type | None:
-    if name == _JSON_PATCH or name == _OBJECT or name.startswith(_OBJECT + "."):
+    if name in (_JSON_PATCH, _OBJECT) or name.startswith(_OBJECT + "."):
         return struct(name)
     return None
 
@@ -139,7 +139,5 @@ def _collect(decl: Decl, types: dict[str, Type]) -> None:
 
 def variables_decl(fields: Mapping[str, Type | Decl]) -> Decl:
     """The declaration of `variables`, whose fields are the results of other expressions."""
-    made = {
-        name: Field(name, kind if isinstance(kind, Decl) else Decl(kind)) for name, kind in fields.items()
-    }
+    made = {name: Field(name, kind if isinstance(kind, Decl) else Decl(kind)) for name, kind in fields.items()}
     return object_decl("kubernetes.variables", made)

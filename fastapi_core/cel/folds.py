@@ -91,7 +91,7 @@ def quantifier(loop: Loop, decisive: bool, predicate: Code) -> Code:
     range_, elements, test = loop.range, loop.elements, predicate.run
     slot, second = loop.slot, loop.second
 
-    def run(frame: Frame) -> bool:
+    def run(frame: Frame) -> Any:
         error: EvalError | None = None
         limit = frame[1]
         rounds = iter(elements(range_(frame)))

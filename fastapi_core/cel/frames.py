@@ -86,52 +86,56 @@ def _junction(terms: list[Code], decisive: bool) -> Code:
     """`&&` (decided by false) and `||` (decided by true): an error counts only when nothing decides."""
     first = terms[0]
     rest = tuple(counted(term) for term in terms[1:])
-    head = first.run
+    return Code((_two if len(rest) == 1 else _several)(first.run, rest, decisive), first.cost)
 
-    def slow(frame: Frame, start: int, error: EvalError | None) -> bool:
-        for run in rest[start:]:
-            try:
-                value = run(frame)
-            except EvalError as failure:
-                error = error or failure
-                continue
-            if value is decisive:
-                return decisive
-            if type(value) is not bool:
-                error = error or no_overload()
-        if error is not None:
-            raise error
-        return not decisive
 
-    if len(rest) == 1:
-        second = rest[0]
-
-        def both(frame: Frame) -> bool:
-            try:
-                value = head(frame)
-            except EvalError as error:
-                return slow(frame, 0, error)
-            if value is decisive:
-                return decisive
-            if type(value) is not bool:
-                return slow(frame, 0, no_overload())
-            value = second(frame)
-            if type(value) is not bool:
-                raise no_overload()
-            return value
-
-        return Code(both, first.cost)
-
-    def many(frame: Frame) -> bool:
+def _decide(frame: Frame, rest: tuple[Run, ...], decisive: bool, error: EvalError | None) -> bool:
+    for run in rest:
         try:
-            value = head(frame)
+            value = run(frame)
+        except EvalError as failure:
+            error = error or failure
+            continue
+        if value is decisive:
+            return bool(decisive)
+        if type(value) is not bool:
+            error = error or no_overload()
+    if error is not None:
+        raise error
+    return not decisive
+
+
+def _two(first: Run, rest: tuple[Run, ...], decisive: bool) -> Run:
+    second = rest[0]
+
+    def run(frame: Frame) -> Any:
+        try:
+            value = first(frame)
         except EvalError as error:
-            return slow(frame, 0, error)
+            return _decide(frame, rest, decisive, error)
         if value is decisive:
             return decisive
-        return slow(frame, 0, None if type(value) is bool else no_overload())
+        if type(value) is not bool:
+            return _decide(frame, rest, decisive, no_overload())
+        value = second(frame)
+        if type(value) is not bool:
+            raise no_overload()
+        return value
 
-    return Code(many, first.cost)
+    return run
+
+
+def _several(first: Run, rest: tuple[Run, ...], decisive: bool) -> Run:
+    def run(frame: Frame) -> Any:
+        try:
+            value = first(frame)
+        except EvalError as error:
+            return _decide(frame, rest, decisive, error)
+        if value is decisive:
+            return decisive
+        return _decide(frame, rest, decisive, None if type(value) is bool else no_overload())
+
+    return run
 
 
 def choice(condition: Code, first: Code, second: Code) -> Code:

@@ -33,11 +33,11 @@ EXPRESSION: Final = frozenset(
 OPERATORS: Final = frozenset(("==", "!=", "in", "<", "<=", ">=", ">", "&&", "||", "+", "-", "*", "/", "%"))
 
 
-class Mismatch(Exception):
+class MismatchError(Exception):
     """A rule cannot go on; it has been reported."""
 
 
-class Abort(Exception):
+class AbortError(Exception):
     """Parsing stops here."""
 
 
@@ -93,13 +93,13 @@ class Cursor:
         self._recovering = True
         if len(self.issues) >= _REPORT_LIMIT:
             self.issues.append(Issue(f"Syntax error: More than {_REPORT_LIMIT} syntax errors", token.offset))
-            raise Abort
+            raise AbortError
         self.issues.append(Issue(f"Syntax error: {message}", token.offset))
 
     def sync(self, expected: frozenset[str], site: str) -> None:
         """Before a choice: the current token must be one of `expected`, or one too many."""
         if self._recovering and self.token.kind not in expected:
-            raise Mismatch
+            raise MismatchError
         if self.token.kind in expected:
             return
         if self.peek().kind in expected:
@@ -111,7 +111,7 @@ class Cursor:
 
     def mismatch(self, expected: frozenset[str]) -> None:
         self.report(f"mismatched input {_quote(self.token.text)} expecting {show(expected)}", self.token)
-        raise Mismatch
+        raise MismatchError
 
     def no_choice(self, start: int) -> None:
         """No alternative goes on from the token at index `start` to the current one."""
@@ -121,7 +121,7 @@ class Cursor:
             self.report(f"mismatched input {_quote(text[1:])} expecting {IDENT}", last)
         else:
             self.report(f"no viable alternative at input {_quote(text)}", last)
-        raise Mismatch
+        raise MismatchError
 
     def _tokens_text(self, start: int) -> str:
         """The text of tokens and of the space between them, without what is no token."""
@@ -147,7 +147,7 @@ class Cursor:
             self.report(f"missing {show((kind,))} at {_quote(self.token.text)}", self.token)
             return Token(kind, "", self.token.offset)
         self.mismatch(frozenset((kind,)))
-        raise Mismatch
+        raise MismatchError
 
     def recover(self, site: str) -> None:
         """Skip to a token that an open rule can go on with."""
@@ -162,7 +162,7 @@ class Cursor:
             skipped += 1
             if skipped > _LOOKAHEAD_LIMIT:
                 self.issues.append(Issue(f"error recovery token lookahead limit exceeded: {_LOOKAHEAD_LIMIT}", NOWHERE))
-                raise Abort
+                raise AbortError
             self.advance()
 
     def _count(self) -> None:
@@ -171,7 +171,7 @@ class Cursor:
             self.issues.append(
                 Issue(f"Syntax error: error recovery attempt limit exceeded: {_RECOVERY_LIMIT}", self.token.offset)
             )
-            raise Abort
+            raise AbortError
 
     def open_follow(self) -> frozenset[str]:
         return frozenset().union(*self.follow) | {EOF}

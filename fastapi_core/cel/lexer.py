@@ -25,9 +25,7 @@ BYTES: Final = "BYTES"
 IDENT: Final = "IDENTIFIER"
 ESCAPED: Final = "ESC_IDENTIFIER"
 
-_ESCAPE: Final = (
-    r"\\(?:[abfnrtv\"'\\?`]|[0-3][0-7][0-7]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"
-)
+_ESCAPE: Final = r"\\(?:[abfnrtv\"'\\?`]|[0-3][0-7][0-7]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"
 _TEXT: Final = (
     rf'"""(?:{_ESCAPE}|[^\\])*?"""'
     rf"|'''(?:{_ESCAPE}|[^\\])*?'''"
@@ -73,9 +71,7 @@ def tokenize(text: str) -> tuple[list[Token], list[Issue]]:
             continue
         kind = match.lastgroup or ""
         word = match.group()
-        if kind == "IDENTIFIER" and word in _KEYWORDS:
-            tokens.append(Token(word, word, offset))
-        elif kind == "OPERATOR":
+        if (kind == "IDENTIFIER" and word in _KEYWORDS) or kind == "OPERATOR":
             tokens.append(Token(word, word, offset))
         elif kind != "SPACE":
             tokens.append(Token(kind, word, offset))

@@ -1,8 +1,11 @@
-"""Quoted texts to their values."""
+"""Quoted texts and numbers to their values."""
 
 from __future__ import annotations
 
 from typing import Final
+
+from fastapi_core.cel.lexer import FLOAT, INT, UINT
+from fastapi_core.cel.values import INT_MAX, INT_MIN, UINT_MAX, UInt
 
 _SIMPLE: Final = {
     "a": "\a",
@@ -68,3 +71,30 @@ def _character(code: int) -> str:
     if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
         raise ValueError("invalid unicode code point")
     return chr(code)
+
+
+def number(kind: str, text: str) -> int | float:
+    """The value of a number with its sign; ValueError with the reference's text when it is too large."""
+    if kind == FLOAT:
+        value = float(text)
+        if abs(value) == float("inf"):
+            raise ValueError("invalid double literal")
+        return value
+    whole = _whole(text[:-1] if kind == UINT else text)
+    if kind == UINT:
+        if whole > UINT_MAX:
+            raise ValueError("invalid uint literal")
+        return UInt(whole)
+    assert kind == INT
+    if not INT_MIN <= whole <= INT_MAX:
+        raise ValueError("invalid int literal")
+    return whole
+
+
+def _whole(text: str) -> int:
+    sign = -1 if text.startswith("-") else 1
+    digits = text.removeprefix("-")
+    # Digits that cannot fit are not worth reading: int() of a very long text takes long.
+    if len(digits.removeprefix("0x").lstrip("0")) > 40:
+        return sign * (UINT_MAX + 1)
+    return sign * (int(digits[2:], 16) if digits.startswith("0x") else int(digits))

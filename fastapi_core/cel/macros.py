@@ -98,9 +98,7 @@ def _gather(
     if test is not None:
         step = Call(offset, "_?_:_", [test, step, Ident(offset, ACCUMULATOR)])
     result = Ident(offset, ACCUMULATOR)
-    return Comprehension(
-        offset, kind, target, *names, ACCUMULATOR, init, Literal(offset, True), step, result
-    )
+    return Comprehension(offset, kind, target, *names, ACCUMULATOR, init, Literal(offset, True), step, result)
 
 
 def _append(offset: int, element: Node) -> Node:

@@ -7,20 +7,25 @@ opening bracket or the token itself. A tree is only handed out when nothing was 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from fastapi_core.cel import macros
 from fastapi_core.cel.errors import NOWHERE, CompileError, Issue, Source
-from fastapi_core.cel.grammar import DEPTH_LIMIT, EXPRESSION, OPERATORS, SIZE_LIMIT, Abort, Cursor, Mismatch, show
-from fastapi_core.cel.lexer import BYTES, EOF, ESCAPED, FLOAT, IDENT, INT, STRING, UINT, Token
-from fastapi_core.cel.literals import unescape
-from fastapi_core.cel.syntax import Call, Entry, Ident, ListNode, Literal, MapNode, Message, Node, Select
-from fastapi_core.cel.values import INT_MAX, INT_MIN, UINT_MAX, UInt
-
-RESERVED: Final = frozenset(
-    "as break const continue else false for function if import in let loop package namespace null return true var void"
-    " while".split()
+from fastapi_core.cel.grammar import (
+    DEPTH_LIMIT,
+    EXPRESSION,
+    OPERATORS,
+    SIZE_LIMIT,
+    AbortError,
+    Cursor,
+    MismatchError,
+    show,
 )
+from fastapi_core.cel.lexer import BYTES, EOF, ESCAPED, FLOAT, IDENT, INT, STRING, UINT, Token
+from fastapi_core.cel.literals import number, unescape
+from fastapi_core.cel.names import RESERVED
+from fastapi_core.cel.syntax import Call, Entry, Ident, ListNode, Literal, MapNode, Message, Node, Select
+
 _PRECEDENCE: Final = {"<": 1, "<=": 1, ">": 1, ">=": 1, "==": 1, "!=": 1, "in": 1} | {
     "+": 2,
     "-": 2,
@@ -67,7 +72,7 @@ class Parser:
             node = self._within(frozenset((EOF,)), self._expr)
             if cursor.token.kind != EOF:
                 cursor.match(EOF, frozenset())
-        except (Abort, Mismatch):
+        except (AbortError, MismatchError):
             pass
         return node
 
@@ -97,7 +102,7 @@ class Parser:
             cursor.follow.pop()
             cursor.match(":", EXPRESSION)
             second = self._expr()
-        except Mismatch:
+        except MismatchError:
             cursor.recover("expr")
             return self._error(op.offset)
         return Call(op.offset, "_?_:_", [condition, first, second])
@@ -137,7 +142,7 @@ class Parser:
         self._chain[rule] += 1
         if self._chain[rule] >= DEPTH_LIMIT:
             self.cursor.issues.append(Issue(f"expression recursion limit exceeded: {DEPTH_LIMIT}", NOWHERE))
-            raise Abort
+            raise AbortError
 
     def _unary(self) -> Node:
         cursor = self.cursor
@@ -148,7 +153,7 @@ class Parser:
             if kind == "!" or (kind == "-" and cursor.peek().kind not in (INT, FLOAT)):
                 return self._prefixed(kind)
             return self._member()
-        except Mismatch:
+        except MismatchError:
             cursor.recover("unary")
             return self._error(cursor.token.offset)
 
@@ -174,7 +179,7 @@ class Parser:
         cursor = self.cursor
         try:
             cursor.no_choice(cursor.index - 1)
-        except Mismatch:
+        except MismatchError:
             if count > 1:
                 wanted = show(EXPRESSION)
                 shown = f"Syntax error: mismatched input '{cursor.token.text}' expecting {wanted}"
@@ -196,7 +201,7 @@ class Parser:
             self._deeper(4)
             try:
                 node = self._index(node) if kind == "[" else self._dot(node)
-            except Mismatch:
+            except MismatchError:
                 cursor.recover("member")
                 break
         self._chain[4] = before
@@ -281,7 +286,7 @@ class Parser:
                     return self._named()
                 case _:
                     return self._literal()
-        except Mismatch:
+        except MismatchError:
             cursor.recover("primary")
             return self._error(token.offset)
 
@@ -344,7 +349,7 @@ class Parser:
                 name = cursor.accept()
                 colon = cursor.match(":", EXPRESSION)
                 value = self._within(_ENDS["{"], self._expr)
-            except Mismatch:
+            except MismatchError:
                 cursor.follow.append(_ENDS["{"])
                 cursor.recover("fields")
                 cursor.follow.pop()
@@ -399,7 +404,7 @@ class Parser:
                 key = self._within(frozenset((":",)) | _ENDS["{"], self._expr)
                 colon = cursor.match(":", EXPRESSION)
                 value = self._within(_ENDS["{"], self._expr)
-            except Mismatch:
+            except MismatchError:
                 cursor.follow.append(_ENDS["{"])
                 cursor.recover("entries")
                 cursor.follow.pop()
@@ -419,28 +424,15 @@ class Parser:
         if first.kind == "-":
             sign = "-"
             token = cursor.accept()
-        value: Any
-        match token.kind:
-            case "NUM_INT":
-                value = _number(sign + token.text)
-                value = value if INT_MIN <= value <= INT_MAX else None
-            case "NUM_UINT":
-                value = _number(token.text[:-1])
-                value = UInt(value) if value <= UINT_MAX else None
-            case "NUM_FLOAT":
-                value = float(sign + token.text)
-                value = value if abs(value) != float("inf") else None
-            case "STRING" | "BYTES":
-                return self._text(token)
-            case "null":
-                return Literal(first.offset, None)
-            case _:
-                return Literal(first.offset, token.kind == "true")
-        if value is None:
-            kind = {INT: "int", UINT: "uint", FLOAT: "double"}[token.kind]
-            self.cursor.later.append(Issue(f"invalid {kind} literal", first.offset))
-            return self._error(first.offset)
-        return Literal(first.offset, value)
+        if token.kind in (STRING, BYTES):
+            return self._text(token)
+        if token.kind in (INT, UINT, FLOAT):
+            try:
+                return Literal(first.offset, number(token.kind, sign + token.text))
+            except ValueError as error:
+                self.cursor.later.append(Issue(str(error), first.offset))
+                return self._error(first.offset)
+        return Literal(first.offset, None if token.kind == "null" else token.kind == "true")
 
     def _text(self, token: Token) -> Node:
         try:
@@ -450,16 +442,6 @@ class Parser:
         except ValueError as error:
             self.cursor.later.append(Issue(str(error), token.offset))
             return self._error(token.offset)
-
-
-def _number(text: str) -> int:
-    sign = text.startswith("-")
-    digits = text[1:] if sign else text
-    # Digits that cannot fit are not worth reading: int() of a very long text takes long.
-    if len(digits.lstrip("0x")) > 40:
-        return UINT_MAX + 1 if not sign else INT_MIN - 1
-    value = int(digits[2:], 16) if digits.startswith("0x") else int(digits)
-    return -value if sign else value
 
 
 def _balance(function: str, terms: list[Node], ops: list[Token], low: int, high: int) -> Node:
@@ -484,6 +466,3 @@ def parse(text: str) -> Node:
     if issues:
         raise CompileError(parser.source, issues)
     return node
-
-
-assert STRING == "STRING" and INT == "NUM_INT" and UINT == "NUM_UINT" and FLOAT == "NUM_FLOAT"  # names in `case`

@@ -50,9 +50,7 @@ class Program:
         self.variables = frozenset(compiler.slots)
         self._template = [None] * max(compiler.size, FIRST_SLOT)
 
-    def evaluate(
-        self, activation: Mapping[str, Any], budget: Budget | None = None, limit: int = PER_CALL_LIMIT
-    ) -> Any:
+    def evaluate(self, activation: Mapping[str, Any], budget: Budget | None = None, limit: int = PER_CALL_LIMIT) -> Any:
         """The value under these variables; its cost is taken from the budget.
 
         EvalError when evaluation fails, CostError when it alone costs more than `limit`.

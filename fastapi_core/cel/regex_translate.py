@@ -28,7 +28,10 @@ _CLASSES: Final = {
     "xdigit": "0-9A-Fa-f",
 }
 _CATEGORIES: Final = frozenset(
-    "C Cc Cf Co Cs L Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm So Z Zl Zp Zs".split()
+    (
+        *("C", "Cc", "Cf", "Co", "Cs", "L", "Ll", "Lm", "Lo", "Lt", "Lu", "M", "Mc", "Me", "Mn", "N", "Nd", "Nl", "No"),
+        *("P", "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "S", "Sc", "Sk", "Sm", "So", "Z", "Zl", "Zp", "Zs"),
+    )
 )
 _PLAIN_ESCAPES: Final = frozenset("aftnrvdDsSwW")
 _NAME: Final = re.compile(r"\w+")
@@ -163,7 +166,7 @@ class _Translator:
         if octal is not None:
             self.at = octal.end()
             return re.escape(chr(int(octal.group(1), 8)))
-        if ord(kind) < 128 and not kind.isalnum() or kind == "_":
+        if (ord(kind) < 128 and not kind.isalnum()) or kind == "_":
             self.at += 2
             return re.escape(kind)
         raise _fail("invalid escape sequence", "\\" + kind)
@@ -222,7 +225,7 @@ class _Translator:
                 return self._category()
             return self._character()
         self.at += 1
-        if character in "[&~|-" and not (character == "-"):
+        if character in "[&~|":
             return "\\" + character
         return character
 

@@ -16,9 +16,7 @@ from fastapi_core.meta import time as gotime
 
 _SECOND: Final = 10**9
 _EPOCH_DAYS: Final = date(1970, 1, 1).toordinal()
-_RFC3339: Final = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)", re.ASCII
-)
+_RFC3339: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)", re.ASCII)
 _LENIENT: Final = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d):(\d\d)(?:[.,](\d+))?([Zz]|[+-]\d\d:?\d\d)?)?", re.ASCII
 )

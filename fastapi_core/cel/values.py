@@ -183,14 +183,9 @@ def equal(left: Any, right: Any) -> bool:
             return False
         if getattr(left, "cel_type", "") != getattr(right, "cel_type", ""):
             return False
-        for key, value in left.items():
-            if key not in right or not equal(value, right[key]):
-                return False
-        return True
+        return all(key in right and equal(value, right[key]) for key, value in left.items())
     if isinstance(left, list):
-        return (
-            isinstance(right, list) and len(left) == len(right) and all(map(equal, left, right))
-        )
+        return isinstance(right, list) and len(left) == len(right) and all(map(equal, left, right))
     if isinstance(left, Optional):
         if not isinstance(right, Optional):
             return False
@@ -447,5 +442,3 @@ def cost_size(value: Any) -> int:
     if isinstance(value, Optional):
         return 1 if value is NONE else cost_size(value.value)
     return value.size() if isinstance(value, Opaque) else 1
-
-

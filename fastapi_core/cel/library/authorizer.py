@@ -1,7 +1,7 @@
 """`authorizer`: questions about what a user may do, asked from expressions.
 
 The evaluator does not know authorizers: an `AuthorizerValue` holds a function that answers a `Check`. A function that
-has to wait for the answer raises `Waiting`, which no operator absorbs; its caller waits, remembers the answer and
+has to wait for the answer raises `WaitingError`, which no operator absorbs; its caller waits, remembers the answer and
 evaluates the expression again.
 """
 
@@ -39,7 +39,7 @@ class Answer(NamedTuple):
     error: str = ""
 
 
-class Waiting(Exception):
+class WaitingError(Exception):
     """The answer is not there yet: await `answer` and evaluate again."""
 
     def __init__(self, check: Check, answer: Awaitable[Any]) -> None:
@@ -118,9 +118,15 @@ def _resource(group: CheckValue, resource: str) -> CheckValue:
     return CheckValue("kubernetes.authorization.ResourceCheck", group.ask, group.check._replace(resource=resource))
 
 
+def _replaced(check: Check, field: str, text: str) -> Check:
+    fields = check._asdict()
+    fields[field] = text
+    return Check(**fields)
+
+
 def _narrow(field: str) -> Callable[[CheckValue, str], CheckValue]:
     def narrowed(value: CheckValue, text: str) -> CheckValue:
-        return CheckValue(value.kind, value.ask, value.check._replace(**{field: text}))
+        return CheckValue(value.kind, value.ask, _replaced(value.check, field, text))
 
     return narrowed
 

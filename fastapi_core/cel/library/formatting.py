@@ -48,7 +48,9 @@ def _clause(template: str, percent: int) -> tuple[int, str, int]:
     kind = match.group(2)
     if kind not in _KINDS:
         if kind == ".":
-            raise EvalError("could not parse formatting clause: error while parsing precision: could not find end of precision specifier")
+            raise EvalError(
+                "could not parse formatting clause: error while parsing precision: could not find end of precision specifier"
+            )
         raise EvalError(f'could not parse formatting clause: unrecognized formatting clause "{kind}"')
     return int(match.group(1)) if match.group(1) else _PRECISION, kind, match.end()
 
@@ -290,5 +292,3 @@ def _unprintable(node: Node) -> Node | None:
         if found is not None:
             return found
     return None
-
-

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cmp_to_key
+from itertools import pairwise
 from typing import Any, Final
 
 from fastapi_core.cel import values
@@ -17,7 +18,7 @@ _RANGE_LIMIT: Final = 1_000_000
 
 
 def is_sorted(items: list[Any]) -> bool:
-    return all(values.compare(left, right) <= 0 for left, right in zip(items, items[1:], strict=False))
+    return all(values.compare(left, right) <= 0 for left, right in pairwise(items))
 
 
 def _sum(zero: Any) -> Any:
@@ -133,8 +134,16 @@ def sort_by(items: list[Any], keys: list[Any]) -> list[Any]:
     kinds = {type(key) for key in keys}
     if len(kinds) > 1:
         raise EvalError("list elements must have the same type")
-    order = sorted(range(len(items)), key=cmp_to_key(lambda a, b: values.compare(keys[a], keys[b])))
+
+    def compare(left: int, right: int) -> int:
+        return values.compare(keys[left], keys[right])
+
+    order = sorted(range(len(items)), key=cmp_to_key(compare))
     return [items[index] for index in order]
+
+
+def _reversed(items: list[Any]) -> list[Any]:
+    return items[::-1]
 
 
 def numbers(count: int) -> list[int]:
@@ -163,14 +172,13 @@ EXTENDED_LISTS: Final = library(
         *[(f"list_{_full(kind)}_sort list({kind})::sort() -> list({kind})", sort) for kind in _COMPARABLE],
         *[
             (
-                f"list_{_full(kind)}_sortByAssociatedKeys"
-                f" list(T)::@sortByAssociatedKeys(list({kind})) -> list(T)",
+                f"list_{_full(kind)}_sortByAssociatedKeys list(T)::@sortByAssociatedKeys(list({kind})) -> list(T)",
                 sort_by,
             )
             for kind in _COMPARABLE
         ],
         ("lists_range lists.range(int) -> list(int)", numbers),
-        ("list_reverse list(T)::reverse() -> list(T)", lambda items: items[::-1]),
+        ("list_reverse list(T)::reverse() -> list(T)", _reversed),
         ("list_distinct list(T)::distinct() -> list(T)", distinct),
     ],
     since=(1, 34),

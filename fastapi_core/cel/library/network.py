@@ -215,9 +215,7 @@ def _global_unicast(value: IPValue) -> bool:
     address = value.address
     if isinstance(address, ipaddress.IPv4Address) and int(address) == 0xFFFFFFFF:
         return False
-    return not (
-        address.is_unspecified or address.is_loopback or address.is_multicast or address.is_link_local
-    )
+    return not (address.is_unspecified or address.is_loopback or address.is_multicast or address.is_link_local)
 
 
 def _link_local_multicast(value: IPValue) -> bool:

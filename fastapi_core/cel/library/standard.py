@@ -129,7 +129,9 @@ def format_double(value: float) -> str:
     if not exponent:
         whole, _, fraction = mantissa.partition(".")
         digits = (whole.lstrip("-") + fraction).lstrip("0")
-        scale = len(whole.lstrip("-")) - 1 if whole.lstrip("-") != "0" else -(len(fraction) - len(fraction.lstrip("0")) + 1)
+        scale = (
+            len(whole.lstrip("-")) - 1 if whole.lstrip("-") != "0" else -(len(fraction) - len(fraction.lstrip("0")) + 1)
+        )
     else:
         digits = mantissa.replace(".", "").lstrip("-")
         scale = int(exponent)
@@ -316,22 +318,44 @@ _CONVERSIONS: Final[list[tuple[str, Any]]] = [
     ("string_to_bool bool(string) -> bool", to_bool),
     ("bytes_to_bytes bytes(bytes) -> bytes", to_bytes),
     ("string_to_bytes bytes(string) -> bytes", to_bytes),
-    *[(f"{kind}_to_double double({text}) -> double", to_double) for kind, text in
-      (("double", "double"), ("int64", "int"), ("string", "string"), ("uint64", "uint"))],
+    *[
+        (f"{kind}_to_double double({text}) -> double", to_double)
+        for kind, text in (("double", "double"), ("int64", "int"), ("string", "string"), ("uint64", "uint"))
+    ],
     ("duration_to_duration duration(duration) -> duration", to_duration),
     ("string_to_duration duration(string) -> duration", to_duration),
     ("to_dyn dyn(A) -> dyn", _same),
-    *[(f"{kind}_to_int64 int({text}) -> int", to_int) for kind, text in
-      (("int64", "int"), ("double", "double"), ("duration", "duration"), ("string", "string"),
-       ("timestamp", "timestamp"), ("uint64", "uint"))],
-    *[(f"{kind}_to_string string({text}) -> string", to_string) for kind, text in
-      (("string", "string"), ("bool", "bool"), ("bytes", "bytes"), ("double", "double"), ("duration", "duration"),
-       ("int64", "int"), ("timestamp", "timestamp"), ("uint64", "uint"))],
+    *[
+        (f"{kind}_to_int64 int({text}) -> int", to_int)
+        for kind, text in (
+            ("int64", "int"),
+            ("double", "double"),
+            ("duration", "duration"),
+            ("string", "string"),
+            ("timestamp", "timestamp"),
+            ("uint64", "uint"),
+        )
+    ],
+    *[
+        (f"{kind}_to_string string({text}) -> string", to_string)
+        for kind, text in (
+            ("string", "string"),
+            ("bool", "bool"),
+            ("bytes", "bytes"),
+            ("double", "double"),
+            ("duration", "duration"),
+            ("int64", "int"),
+            ("timestamp", "timestamp"),
+            ("uint64", "uint"),
+        )
+    ],
     ("timestamp_to_timestamp timestamp(timestamp) -> timestamp", to_timestamp),
     ("int64_to_timestamp timestamp(int) -> timestamp", to_timestamp),
     ("string_to_timestamp timestamp(string) -> timestamp", to_timestamp),
-    *[(f"{kind}_to_uint64 uint({text}) -> uint", to_uint) for kind, text in
-      (("uint64", "uint"), ("double", "double"), ("int64", "int"), ("string", "string"))],
+    *[
+        (f"{kind}_to_uint64 uint({text}) -> uint", to_uint)
+        for kind, text in (("uint64", "uint"), ("double", "double"), ("int64", "int"), ("string", "string"))
+    ],
 ]
 
 _SIZES: Final[list[tuple[str, Any]]] = [
@@ -386,15 +410,21 @@ def of_non_zero(value: Any) -> Optional:
         return values.NONE
     if kind is Duration and value.nanos == 0:
         return values.NONE
-    if kind is Optional and value is values.NONE:
-        return values.NONE
-    return Optional(value)
+    return values.NONE if value is values.NONE else Optional(value)
 
 
 def _value(optional: Optional) -> Any:
     if optional is values.NONE:
         raise EvalError("optional.none() dereference")
     return optional.value
+
+
+def _last(items: list[Any]) -> Optional:
+    return Optional(items[-1]) if items else values.NONE
+
+
+def _first(items: list[Any]) -> Optional:
+    return Optional(items[0]) if items else values.NONE
 
 
 def _unwrap(items: list[Any]) -> list[Any]:
@@ -417,8 +447,8 @@ OPTIONALS: Final = library(
         ("optional_map_optindex_optional_value _[?_](optional(map(K, V)), K) -> optional(V)", None),
         ("optional_list_index_int _[_](optional(list(V)), int) -> optional(V)", None),
         ("optional_map_index_value _[_](optional(map(K, V)), K) -> optional(V)", None),
-        ("list_last list(V)::last() -> optional(V)", lambda items: Optional(items[-1]) if items else values.NONE),
-        ("list_first list(V)::first() -> optional(V)", lambda items: Optional(items[0]) if items else values.NONE),
+        ("list_last list(V)::last() -> optional(V)", _last),
+        ("list_first list(V)::first() -> optional(V)", _first),
         ("optional_unwrap optional.unwrap(list(optional(V))) -> list(V)", _unwrap),
         ("optional_unwrapOpt list(optional(V))::unwrapOpt() -> list(V)", _unwrap),
     ],

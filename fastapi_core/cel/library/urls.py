@@ -96,8 +96,8 @@ def _authority(authority: str, whole: str) -> str:
     if bad:
         raise _failure(whole, f"invalid URL escape {go_quote(host[bad.start() : bad.start() + 3])}")
     if not _HOST.fullmatch(host):
-        end = _HOST.match(host)
-        wrong = host[end.end() if end else 0]
+        known = _HOST.match(host)
+        wrong = host[known.end() if known else 0]
         raise _failure(whole, f"invalid character {go_quote(wrong)} in host name")
     return unquote_to_bytes(host).decode(errors="replace")
 
