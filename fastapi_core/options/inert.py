@@ -16,9 +16,7 @@ _VALUES = """
     audit-webhook-batch-throttle-qps audit-webhook-config-file audit-webhook-initial-backoff audit-webhook-mode
     audit-webhook-truncate-max-batch-size audit-webhook-truncate-max-event-size audit-webhook-version
     authentication-config authentication-token-webhook-cache-ttl authentication-token-webhook-config-file
-    authentication-token-webhook-version authorization-config authorization-mode authorization-policy-file
-    authorization-webhook-cache-authorized-ttl authorization-webhook-cache-unauthorized-ttl
-    authorization-webhook-config-file authorization-webhook-version cert-dir
+    authentication-token-webhook-version authorization-config cert-dir
     coordinated-leadership-lease-duration coordinated-leadership-renew-deadline
     coordinated-leadership-retry-period debug-socket-path default-not-ready-toleration-seconds
     default-unreachable-toleration-seconds delete-collection-workers disable-admission-plugins disabled-metrics
@@ -53,8 +51,7 @@ INERT: dict[str, bool] = dict.fromkeys(_VALUES.split(), False) | dict.fromkeys(_
 
 _PROTECTIVE = """
     admission-control admission-control-config-file audit-log-path audit-policy-file audit-webhook-config-file
-    authentication-config authentication-token-webhook-config-file authorization-config authorization-mode
-    authorization-policy-file authorization-webhook-config-file egress-selector-config-file enable-admission-plugins
+    authentication-config authentication-token-webhook-config-file authorization-config egress-selector-config-file enable-admission-plugins
     encryption-provider-config etcd-servers etcd-servers-overrides oidc-issuer-url requestheader-client-ca-file
     tls-cipher-suites tls-min-version
 """
