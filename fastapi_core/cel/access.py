@@ -29,7 +29,10 @@ def declared_field(operand: Run, raw: str, name: str, convert: Convert | None, s
     if slot and convert is None:
 
         def of_variable(frame: Frame) -> Any:
-            value = frame[slot].get(raw)
+            try:
+                value = frame[slot].get(raw)
+            except AttributeError:
+                value = None
             if value is None:
                 raise _missing(name)
             return value
@@ -38,7 +41,11 @@ def declared_field(operand: Run, raw: str, name: str, convert: Convert | None, s
     if convert is None:
 
         def plain(frame: Frame) -> Any:
-            value = operand(frame).get(raw)
+            container = operand(frame)
+            try:
+                value = container.get(raw)
+            except AttributeError:
+                value = None
             if value is None:
                 raise _missing(name)
             return value
@@ -46,7 +53,8 @@ def declared_field(operand: Run, raw: str, name: str, convert: Convert | None, s
         return plain
 
     def converting(frame: Frame) -> Any:
-        value = operand(frame).get(raw)
+        container = operand(frame)
+        value = container.get(raw) if isinstance(container, dict) else None
         if value is None:
             raise _missing(name)
         return convert(value)
@@ -56,7 +64,11 @@ def declared_field(operand: Run, raw: str, name: str, convert: Convert | None, s
 
 def declared_test(operand: Run, raw: str) -> Run:
     def run(frame: Frame) -> bool:
-        return operand(frame).get(raw) is not None
+        container = operand(frame)
+        try:
+            return container.get(raw) is not None
+        except AttributeError:
+            raise _missing(raw) from None
 
     return run
 

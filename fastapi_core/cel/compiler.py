@@ -118,7 +118,7 @@ class Compiler:
             decl = None if named is None else named.decl
         found = None if decl is None else decl.field(name)
         if found is not None:
-            return found.raw, found.decl.convert, True
+            return found.raw, found.decl.convert, not found.keeps_null
         if target.kind == MAP:
             element = target.params[1].decl
             return name, None if element is None else element.convert, False

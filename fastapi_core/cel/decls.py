@@ -33,13 +33,17 @@ Convert = Callable[[Any], Any]
 
 
 class Field:
-    """A property: `raw` is its name in JSON."""
+    """A property: `raw` is its name in JSON; `keeps_null`: null is a value of it, not its absence."""
 
-    __slots__ = ("decl", "raw")
+    __slots__ = ("decl", "keeps_null", "raw")
 
-    def __init__(self, raw: str, decl: Decl) -> None:
+    def __init__(self, raw: str, decl: Decl, *, keeps_null: bool = False) -> None:
         self.raw = raw
         self.decl = decl
+        self.keeps_null = keeps_null
+
+    def renamed(self, name: str) -> Field:
+        return Field(self.raw, self.decl.named(name), keeps_null=self.keeps_null)
 
 
 class Decl:
@@ -106,7 +110,7 @@ class Decl:
         if self.fields is not None:
             if self.type.name != "object":
                 return self
-            fields = {key: Field(field.raw, field.decl.named(f"{name}.{key}")) for key, field in self.fields.items()}
+            fields = {key: field.renamed(f"{name}.{key}") for key, field in self.fields.items()}
             return self._with(struct(name), fields=fields)
         if self.elem is None:
             return self

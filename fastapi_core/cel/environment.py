@@ -139,5 +139,8 @@ def _collect(decl: Decl, types: dict[str, Type]) -> None:
 
 def variables_decl(fields: Mapping[str, Type | Decl]) -> Decl:
     """The declaration of `variables`, whose fields are the results of other expressions."""
-    made = {name: Field(name, kind if isinstance(kind, Decl) else Decl(kind)) for name, kind in fields.items()}
+    made = {
+        name: Field(name, kind if isinstance(kind, Decl) else Decl(kind), keeps_null=True)
+        for name, kind in fields.items()
+    }
     return object_decl("kubernetes.variables", made)
