@@ -21,6 +21,7 @@ _FLOAT_TEXT: Final = re.compile(
 _TRUE: Final = frozenset(("1", "t", "T", "true", "TRUE", "True"))
 _FALSE: Final = frozenset(("0", "f", "F", "false", "FALSE", "False"))
 _DIGITS: Final = 64
+_EXPONENT_FROM: Final = 6
 
 
 def _bad(kind: str, wanted: str) -> EvalError:
@@ -118,7 +119,7 @@ def to_string(value: Any) -> str:
 
 
 def format_double(value: float) -> str:
-    """The shortest text that is the same number, with an exponent from 1e+21 and below 1e-4, as Go's %g."""
+    """The shortest text that is the same number, with an exponent from 1e+06 and below 1e-04, as Go's %g."""
     if value != value:
         return "NaN"
     if value in (float("inf"), float("-inf")):
@@ -137,7 +138,7 @@ def format_double(value: float) -> str:
         scale = int(exponent)
     digits = digits.rstrip("0") or "0"
     sign = "-" if value < 0 else ""
-    if scale < -4 or scale >= 21:
+    if scale < -4 or scale >= _EXPONENT_FROM:
         tail = f".{digits[1:]}" if len(digits) > 1 else ""
         return f"{sign}{digits[0]}{tail}e{'-' if scale < 0 else '+'}{abs(scale):02d}"
     if scale < 0:
