@@ -25,6 +25,7 @@ from fastapi_core.request.status import PANIC, render_error, text
 
 if TYPE_CHECKING:
     from fastapi_core._ext.router import Router
+    from fastapi_core.audit.auditor import Auditor
     from fastapi_core.request.context import Endpoint
 
 log = logs.get("filters")
@@ -40,6 +41,8 @@ class ChainConfig:
     router: Callable[[], Router[Endpoint]]
     known_group: Callable[[str], bool]
     gate: ShutdownGate
+    audit: Auditor | None = None
+    """None: nothing is written down, and there is no filter for it."""
     body_limit: int = 3 << 20
     request_timeout: float = 60.0
     max_requests_inflight: int = 400
@@ -94,7 +97,8 @@ def filters(config: ChainConfig) -> list[Filter]:
         # Before authentication: a browser's preflight carries no credentials.
         Filter("cors", before=headers.cors(config.cors_allowed_origins)),
         Filter("authentication", before=Authentication(config.authenticator, config.metrics).before),
-        # (audit: after authentication, which names the user; before everything that may refuse)
+        # After authentication, which names the user; before everything that may refuse.
+        *audit(config.audit),
         # (impersonation: before the limits and authorization, which judge the impersonated user)
         # After authentication, so that limits know whom to exempt; before authorization, which may be slow.
         Filter("max-in-flight", before=in_flight.before),
@@ -102,6 +106,13 @@ def filters(config: ChainConfig) -> list[Filter]:
         Filter("authorization", before=Authorization(config.authorizer, config.metrics).before),
         Filter("dispatch", before=Dispatch(config.router, config.known_group).before),
     ]
+
+
+def audit(auditor: Auditor | None) -> list[Filter]:
+    """The filter that writes down what is asked and answered, if anything is to be."""
+    if auditor is None:
+        return []
+    return [Filter("audit", before=auditor.before, after=auditor.after, aborted=auditor.aborted)]
 
 
 def request_info() -> Callable[[RequestContext], Answer | None]:
@@ -123,6 +134,7 @@ def request_info() -> Callable[[RequestContext], Answer | None]:
 
 def caught(ctx: RequestContext, error: Exception) -> Answer:
     """An APIError is an answer; everything else is a defect of ours: logged with its traceback, not told."""
+    ctx.outcome = error
     if isinstance(error, APIError):
         return render_error(error, ctx.request)
     request = ctx.request

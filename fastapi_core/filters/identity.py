@@ -77,20 +77,23 @@ class Authorization:
         if verdict is None:
             answer = self._authorizer.authorize(Attributes(*key))
             if not isinstance(answer, Verdict):
-                return self._wait(key, answer)
+                return self._wait(ctx, key, answer)
             verdict = answer
             if len(ctx.request.target) <= _LONGEST:
                 memory[key] = verdict
-        self._conclude(key, verdict)
+        self._conclude(ctx, key, verdict)
         return None
 
-    async def _wait(self, key: AttributesKey, pending: Awaitable[Verdict]) -> None:
+    async def _wait(self, ctx: RequestContext, key: AttributesKey, pending: Awaitable[Verdict]) -> None:
         # An awaited verdict is remembered by the authorizer that fetched it: only it knows for how long.
-        self._conclude(key, await pending)
+        self._conclude(ctx, key, await pending)
 
-    def _conclude(self, key: AttributesKey, verdict: Verdict) -> None:
+    def _conclude(self, ctx: RequestContext, key: AttributesKey, verdict: Verdict) -> None:
+        ctx.reason = verdict.reason
         if verdict.decision is Decision.ALLOW:
+            ctx.decision = "allow"
             self._allowed.value += 1
             return
+        ctx.decision = "forbid"
         self._denied.inc()
         raise denied(Attributes(*key), verdict.reason)

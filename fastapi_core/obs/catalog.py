@@ -64,6 +64,15 @@ class Metrics:
         self.authentication_attempts = counter("authentication_attempts", "Authentications by result.", ("result",))
         self.authorization_attempts = counter("authorization_attempts_total", "Authorizations by result.", ("result",))
 
+        self.audit_events = counter("apiserver_audit_event_total", "Audit events given to the backends.")
+        self.audit_errors = counter(
+            "apiserver_audit_error_total", "Audit events that were lost, by the part that lost them.", ("plugin",)
+        )
+        self.audit_levels = counter("apiserver_audit_level_total", "Requests judged by the audit policy.", ("level",))
+        self.audit_rejected = counter(
+            "apiserver_audit_requests_rejected_total", "Requests refused because their audit event was not kept."
+        )
+
         watched = ("group", "version", "resource")
         self.watch_events = counter("apiserver_watch_events_total", "Watch events sent.", watched)
         self.watch_event_sizes = histogram(

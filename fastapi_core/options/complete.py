@@ -13,6 +13,8 @@ from fastapi_core.authn.base import MASTERS, Anonymous, Authenticator, Union
 from fastapi_core.authn.tokens import StaticTokens, load_token_file
 from fastapi_core.authn.x509 import ClientCertificates
 from fastapi_core.obs import logs
+from fastapi_core.obs.catalog import Metrics
+from fastapi_core.options.audit import auditor
 from fastapi_core.options.certificates import ADMIN, CertificatesError, Pki, ensure
 from fastapi_core.options.flags import OptionsError
 from fastapi_core.options.inert import PROTECTIVE
@@ -121,7 +123,10 @@ def _names(options: Options) -> tuple[list[str], list[str]]:
 def _config(options: Options, pki: Pki) -> ServerConfig:
     serving, generic = options.serving, options.generic
     client_cas = (pki.ca, options.authentication.client_ca_file) if options.authentication.client_ca_file else (pki.ca,)
+    metrics = Metrics()
     return ServerConfig(
+        metrics=metrics,
+        audit=auditor(options.audit, metrics),
         authenticator=_authenticator(options, pki),
         tls=TLSFiles(
             serving.tls_cert_file or pki.serving_cert, serving.tls_private_key_file or pki.serving_key, client_cas

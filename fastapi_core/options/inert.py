@@ -8,13 +8,6 @@ from __future__ import annotations
 
 _VALUES = """
     admission-control admission-control-config-file allow-metric-labels allow-metric-labels-manifest
-    audit-log-batch-buffer-size audit-log-batch-max-size audit-log-batch-max-wait
-    audit-log-batch-throttle-burst audit-log-batch-throttle-qps audit-log-format audit-log-maxage
-    audit-log-maxbackup audit-log-maxsize audit-log-mode audit-log-path audit-log-truncate-max-batch-size
-    audit-log-truncate-max-event-size audit-log-version audit-policy-file audit-webhook-batch-buffer-size
-    audit-webhook-batch-max-size audit-webhook-batch-max-wait audit-webhook-batch-throttle-burst
-    audit-webhook-batch-throttle-qps audit-webhook-config-file audit-webhook-initial-backoff audit-webhook-mode
-    audit-webhook-truncate-max-batch-size audit-webhook-truncate-max-event-size audit-webhook-version
     authentication-config authentication-token-webhook-cache-ttl authentication-token-webhook-config-file
     authentication-token-webhook-version authorization-config authorization-mode authorization-policy-file
     authorization-webhook-cache-authorized-ttl authorization-webhook-cache-unauthorized-ttl
@@ -40,8 +33,7 @@ _VALUES = """
     watch-cache-sizes
 """
 _SWITCHES = """
-    aggregator-reject-forwarding-redirect allow-privileged audit-log-batch-throttle-enable audit-log-compress
-    audit-log-truncate-enabled audit-webhook-batch-throttle-enable audit-webhook-truncate-enabled
+    aggregator-reject-forwarding-redirect allow-privileged
     contention-profiling disable-http2-serving emulation-forward-compatible enable-aggregator-routing
     enable-bootstrap-token-auth enable-garbage-collector enable-logs-handler enable-priority-and-fairness
     encryption-provider-config-automatic-reload log-json-split-stream log-text-split-stream profiling
@@ -52,7 +44,7 @@ _SWITCHES = """
 INERT: dict[str, bool] = dict.fromkeys(_VALUES.split(), False) | dict.fromkeys(_SWITCHES.split(), True)
 
 _PROTECTIVE = """
-    admission-control admission-control-config-file audit-log-path audit-policy-file audit-webhook-config-file
+    admission-control admission-control-config-file
     authentication-config authentication-token-webhook-config-file authorization-config authorization-mode
     authorization-policy-file authorization-webhook-config-file egress-selector-config-file enable-admission-plugins
     encryption-provider-config etcd-servers etcd-servers-overrides oidc-issuer-url requestheader-client-ca-file

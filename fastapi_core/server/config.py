@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from fastapi_core.authn.base import Authenticator
 from fastapi_core.authz.base import AlwaysAllow, Authorizer
 from fastapi_core.obs.catalog import Metrics
+
+if TYPE_CHECKING:
+    from fastapi_core.audit.auditor import Auditor
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,8 @@ class ServerConfig:
     authenticator: Authenticator
     authorizer: Authorizer = field(default_factory=AlwaysAllow)
     metrics: Metrics = field(default_factory=Metrics)
+    audit: Auditor | None = None
+    """None: nothing is written down about requests."""
     tls: TLSFiles | None = None
     """None serves plain HTTP, for tests."""
     bind_address: str = "0.0.0.0"

@@ -73,6 +73,7 @@ class GenericServer:
                 router=router,
                 known_group=known_group,
                 gate=self._gate,
+                audit=config.audit,
                 body_limit=config.body_limit,
                 request_timeout=config.request_timeout,
                 max_requests_inflight=config.max_requests_inflight,
@@ -168,6 +169,9 @@ class GenericServer:
         signals.drained.set()
         if listener is not None:
             await listener.close()
+        # Every request has had its last event; whoever writes them gets the time to.
+        if self.config.audit is not None:
+            await run_closers([("audit", self.config.audit.close)])
         await run_closers(self._closers[::-1])
         signals.stopped.set()
 
