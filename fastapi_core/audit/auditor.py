@@ -75,7 +75,8 @@ class Record:
                     events.drop_managed_fields(tree)
                 if defaults is not None:
                     defaults(tree)
-            self.request = json.encode(tree)
+            # The kind may have been filled in last.
+            self.request = json.encode({"kind": tree.get("kind"), "apiVersion": tree.get("apiVersion"), **tree})
         except Exception as error:
             # Never the request's problem: it will be refused for the same reason, or goes on without this part.
             log.warning("A request body cannot be written down", reason=str(error))

@@ -45,7 +45,7 @@ def read_options(ctx: RequestContext) -> DeleteOptions:
             f'decoded object cannot be converted to DeleteOptions: no kind "DeleteOptions" in {kind}'
         )
     if ctx.audit is not None:
-        ctx.audit.decoded(tree)
+        ctx.audit.decoded({"kind": kind, "apiVersion": "v1", **tree})
     preconditions = _member(tree, "preconditions", dict) or {}
     return checked_delete(
         dry_run=[str(v) for v in _member(tree, "dryRun", list) or []],
