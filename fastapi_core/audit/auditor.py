@@ -46,16 +46,16 @@ _EARLY = frozenset({400, 401})
 class Record:
     """One request that is being written down (`request.context.AuditRecord`)."""
 
-    __slots__ = ("audit_id", "known", "level", "omit", "received", "request", "subject", "user")
+    __slots__ = ("audit_id", "known", "received", "request", "subject", "user")
 
     def __init__(self, subject: Subject, audit_id: bytes, received: bytes, user: User | None) -> None:
         self.subject = subject
-        self.level = subject.level
         self.audit_id = audit_id
         self.received = received
         self.user = user
         self.known: dict[str, str] | None = None
-        self.request = b""
+        """What the body says of its object."""
+        self.request: bytes | None = None
 
     def decoded(self, tree: dict[str, Any], defaults: Callable[[dict[str, Any]], None] | None = None) -> None:
         metadata = tree.get("metadata")
@@ -65,7 +65,7 @@ class Record:
                 for name in ("namespace", "name", "uid", "resourceVersion")
                 if isinstance(metadata.get(name), str)
             }
-        if self.level < Level.REQUEST:
+        if self.subject.level < Level.REQUEST:
             return
         omit = self.subject.ruling.omit_managed_fields
         try:
@@ -82,14 +82,12 @@ class Record:
             log.warning("A request body cannot be written down", reason=str(error))
 
     def patch(self, body: bytes, form: str) -> None:
-        if self.level >= Level.REQUEST:
+        if self.subject.level >= Level.REQUEST:
             self.request = events.compact(body, form, omit=False)
 
 
 class _Silent:
     """The record of requests that nothing is written down about."""
-
-    level = Level.NONE
 
     def decoded(self, tree: dict[str, Any], defaults: Callable[[dict[str, Any]], None] | None = None) -> None:
         """Nothing."""
@@ -155,7 +153,8 @@ class Auditor:
             and ctx.user is record.user
             and not ctx.long_running
             and type(answer) is Response
-            and (record.level == Level.METADATA or (record.level == Level.REQUEST and not record.request))
+            and record.request is None
+            and subject.level != Level.REQUEST_RESPONSE
         ):
             if subject.complete:
                 status = events.status_code(answer.status)
@@ -237,7 +236,7 @@ class Auditor:
             status = events.status_code(answer.status)
         body: bytes | list[bytes] = b""
         form = ""
-        if record.level == Level.REQUEST_RESPONSE and isinstance(answer, Response):
+        if record.subject.level == Level.REQUEST_RESPONSE and isinstance(answer, Response):
             body, form = _document(ctx, answer)
         if ctx.long_running:
             self._emit(ctx, record, STARTED, status, body, form)
@@ -282,7 +281,7 @@ class Auditor:
         made: Event
         if record.request or body:
             omit = subject.ruling.omit_managed_fields
-            made = Deferred(before, after, notes, record.request, body, form, omit=omit)
+            made = Deferred(before, after, notes, record.request or b"", body, form, omit=omit)
         else:
             made = b"".join((before, after, events.annotations_member(notes), END))
         self._total.value += 1

@@ -129,18 +129,21 @@ def annotations_member(annotations: dict[str, str]) -> bytes:
     return b',"annotations":' + json.encode({key: annotations[key] for key in sorted(annotations)})
 
 
-_second = (0, b"")
+_THREE = tuple(b"%03d" % number for number in range(1000))
+_seconds: dict[int, bytes] = {}
 
 
 def stamp(seconds: float) -> bytes:
     """A time with microseconds, as the reference prints it, in UTC."""
-    global _second
     whole = int(seconds)
-    known, text = _second
-    if known != whole:
+    text = _seconds.get(whole)
+    if text is None:
         text = time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(whole)).encode()
-        _second = (whole, text)
-    return b"%b%06dZ" % (text, (seconds - whole) * 1e6)
+        if len(_seconds) >= 64:
+            _seconds.clear()
+        _seconds[whole] = text
+    millis, micros = divmod(int((seconds - whole) * 1e6), 1000)
+    return b"".join((text, _THREE[millis], _THREE[micros], b"Z"))
 
 
 class Deferred:

@@ -72,6 +72,8 @@ class LogBackend:
         self._gather = (wait if batched else 0.0) or GATHER
         self._throttle = throttle if batched else None
         self._backlog = backlog
+        self._limit = backlog if batched else 2 * backlog
+        """Bytes unwritten beyond which events are lost; -1 once closed."""
         self._lost_buffered = errors.labels("buffered")
         self._lost_writing = errors.labels("log")
         self._lost_large = errors.labels("truncate")
@@ -94,18 +96,13 @@ class LogBackend:
         return self._mode != BATCH and self._taken_bytes - self._done_bytes > self._backlog
 
     def put(self, event: Event) -> None:
-        size = size_of(event)
-        unwritten = self._taken_bytes - self._done_bytes + size
-        if (
-            self._closed
-            or unwritten > (self._backlog if self._buffer else 2 * self._backlog)
-            or (self._buffer and self._taken - self._done >= self._buffer)
-        ):
+        taken = self._taken_bytes + (len(event) if type(event) is bytes else size_of(event))
+        if taken - self._done_bytes > self._limit or (self._buffer and self._taken - self._done >= self._buffer):
             self._lost_buffered.inc()
             self._report("Audit events are lost", "more come than can be written")
             return
         self._taken += 1
-        self._taken_bytes += size
+        self._taken_bytes = taken
         self._pending.append(event)
         if self._timer is None:
             self._timer = self._running().call_later(self._gather, self._hand_over)
@@ -138,6 +135,7 @@ class LogBackend:
             return
         self._hand_over()
         self._closed = True
+        self._limit = -1
         if self._thread is not None:
             self._queue.put(None)
             await asyncio.to_thread(self._thread.join)
