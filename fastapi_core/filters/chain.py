@@ -12,10 +12,10 @@ from fastapi_core.authz.base import Authorizer
 from fastapi_core.errors import APIError
 from fastapi_core.filters import headers
 from fastapi_core.filters.dispatch import Dispatch, TooLarge
-from fastapi_core.filters.driver import Chain, Filter
+from fastapi_core.filters.driver import Chain, Filter, Overtime
 from fastapi_core.filters.identity import Authentication, Authorization
-from fastapi_core.filters.limits import Deadline, MaxInFlight, ShutdownGate
-from fastapi_core.filters.measure import RequestMetrics
+from fastapi_core.filters.limits import Deadline, MaxInFlight, ShutdownGate, overtime
+from fastapi_core.filters.measure import COMPONENT, RequestMetrics, key_of
 from fastapi_core.http.exchange import Answer
 from fastapi_core.obs import logs
 from fastapi_core.obs.catalog import Metrics
@@ -74,7 +74,7 @@ def filters(config: ChainConfig) -> list[Filter]:
         # Outermost, so that whatever happens inside, answer and log lines carry the same id.
         Filter("audit-id", before=headers.audit_id(), after=headers.put_audit_id),
         # Outside all that can fail: a defect becomes a 500 and the connection lives on.
-        Filter("panic-recovery", caught=caught),
+        Filter("panic-recovery", caught=recovery(config.metrics)),
         # (mux and discovery complete: marks requests that came before all paths were installed; with the aggregator)
         # Before anything costs time: deadlines and durations are counted from here.
         Filter("received-timestamp", before=measure.before, after=measure.after, aborted=measure.aborted),
@@ -132,11 +132,20 @@ def request_info() -> Callable[[RequestContext], Answer | None]:
     return put_request_info
 
 
-def caught(ctx: RequestContext, error: Exception) -> Answer:
+def recovery(metrics: Metrics) -> Callable[[RequestContext, Exception], Answer]:
     """An APIError is an answer; everything else is a defect of ours: logged with its traceback, not told."""
-    ctx.outcome = error
-    if isinstance(error, APIError):
-        return render_error(error, ctx.request)
-    request = ctx.request
-    log.error("Request failed unexpectedly", error, method=request.method, uri=request.target, auditID=ctx.audit_id)
-    return text(500, PANIC)
+
+    def caught(ctx: RequestContext, error: Exception) -> Answer:
+        ctx.outcome = error
+        request = ctx.request
+        if isinstance(error, Overtime):
+            # What reached no endpoint has words nobody has checked.
+            verb, _, *where = key_of(ctx, 504)[:7] if ctx.matched else ("other", *[""] * 6)
+            metrics.terminations.labels(verb, *where, COMPONENT, "504").inc()
+            return overtime(ctx, error)
+        if isinstance(error, APIError):
+            return render_error(error, request)
+        log.error("Request failed unexpectedly", error, method=request.method, uri=request.target, auditID=ctx.audit_id)
+        return text(500, PANIC)
+
+    return caught

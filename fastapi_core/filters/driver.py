@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from fastapi_core.errors import timeout
+from fastapi_core.errors import APIError
 from fastapi_core.http.exchange import Answer, Response, Stream
 from fastapi_core.request.context import RequestContext
 
@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 Step = Callable[[RequestContext], "Answer | Awaitable[Answer | None] | None"]
 Finish = Callable[[RequestContext, Answer], None]
 
-TOO_LONG = "request did not complete within the allotted timeout"
+TOO_LONG = "Timeout: request did not complete within the allotted timeout"
+
+
+class Overtime(APIError):  # noqa: N818 - what happened to the request, not a failure of its endpoint
+    """A request that was cut off at its deadline."""
+
+    def __init__(self) -> None:
+        super().__init__("Timeout", TOO_LONG, details={})
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +146,7 @@ class Overdue:
         except asyncio.CancelledError:
             if self._due.get(task, 0.0) < 0:
                 task.uncancel()
-                raise timeout(TOO_LONG) from None
+                raise Overtime from None
             raise
         finally:
             self._due.pop(task, None)
@@ -159,5 +166,5 @@ async def _exactly(seconds: float, pending: Awaitable[Answer]) -> Answer:
             return await pending
     except TimeoutError:
         if scope.expired():
-            raise timeout(TOO_LONG) from None
+            raise Overtime from None
         raise

@@ -117,7 +117,7 @@ def cors(patterns: Sequence[str]) -> Callable[[RequestContext], Answer | None] |
 
     def allow_origin(ctx: RequestContext) -> Answer | None:
         origin = ctx.request.header(b"origin")
-        if origin is None or not any(o.search(origin.decode("latin-1")) for o in origins):
+        if not origin or not any(o.search(origin.decode("latin-1")) for o in origins):
             return None
         ctx.headers.append((b"Access-Control-Allow-Origin", origin))
         ctx.headers.extend(_CORS)

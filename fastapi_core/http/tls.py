@@ -13,6 +13,8 @@ import ssl
 from collections.abc import Sequence
 from typing import Any
 
+from fastapi_core.http.plaintext import Handshake
+
 logger = logging.getLogger("fastapi_core.http")
 
 CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
@@ -52,8 +54,13 @@ class ReloadingContext(ssl.SSLContext):
         self.current = current
         return self
 
-    def wrap_bio(self, *args: Any, **kwargs: Any) -> ssl.SSLObject:
-        return self.current.wrap_bio(*args, **kwargs)
+    def wrap_bio(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, *args: Any, **kwargs: Any) -> ssl.SSLObject:
+        context = self.current
+        context.sslobject_class = Handshake
+        made = context.wrap_bio(incoming, outgoing, *args, **kwargs)
+        if isinstance(made, Handshake):
+            made.outgoing = outgoing
+        return made
 
 
 class ServerTLS:
