@@ -16,6 +16,7 @@ from fastapi_core.audit.policy import COMPLETE, LEVEL_NAMES, PANIC, STARTED, Lev
 from fastapi_core.codec import json
 from fastapi_core.errors import APIError
 from fastapi_core.http.exchange import Response, Stream, StreamWriter
+from fastapi_core.meta.time import format_duration
 from fastapi_core.obs import logs
 from fastapi_core.request.info import internal_error
 
@@ -33,6 +34,10 @@ _MEMORY = 4096
 _LONGEST = 512
 #: Key of the address without its port in the memory of a connection.
 _HOST = "audit-host"
+
+#: Seconds above which the event tells how long the request took.
+SLOW = 0.5
+_LATENCY = "apiserver.latency.k8s.io/"
 
 _RECEIVED_TIME = b',"requestReceivedTimestamp":"'
 _STAGE_TIME = b'","stageTimestamp":"'
@@ -146,6 +151,10 @@ class Auditor:
                 self._early(ctx, answer)
             return
         subject = record.subject
+        now = time.time()
+        if now - ctx.request.received > SLOW and ctx.info.verb != "watch":
+            nanoseconds = int((now - ctx.request.received) * 1e9)
+            ctx.annotate(f"{_LATENCY}total", format_duration(nanoseconds))
         if (
             record.known is None
             and ctx.outcome is None
@@ -158,11 +167,10 @@ class Auditor:
         ):
             if subject.complete:
                 status = events.status_code(answer.status)
-                now = stamp(time.time())
                 notes = events.decision_member(ctx.decision, ctx.reason) if ctx.decision else b""
                 self._total.value += 1
                 head = (subject.head, record.audit_id, subject.complete, status)
-                times = (_RECEIVED_TIME, record.received, _STAGE_TIME, now, b'"')
+                times = (_RECEIVED_TIME, record.received, _STAGE_TIME, stamp(now), b'"')
                 self._put(b"".join((*head, *times, notes, END)))
             return
         self._finish(ctx, record, answer)

@@ -92,7 +92,9 @@ def hsts(directives: Sequence[str]) -> Callable[[RequestContext, Answer], None] 
     header: Header = (b"Strict-Transport-Security", "; ".join(directives).encode())
 
     def put_hsts(ctx: RequestContext, answer: Answer) -> None:
-        answer.headers.append(header)
+        # What a proxied server says of itself stands.
+        if not any(name.lower() == b"strict-transport-security" for name, _ in answer.headers):
+            answer.headers.append(header)
 
     return put_hsts
 

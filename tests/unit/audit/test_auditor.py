@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Awaitable
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from fastapi_core._ext.router import Router
 from fastapi_core.audit.auditor import Auditor
-from fastapi_core.audit.event import Event, render
+from fastapi_core.audit.event import Event, render, stamp
 from fastapi_core.audit.policy import LEVELS, Policy, Rule, Ruling
 from fastapi_core.authn.base import Anonymous, Union
 from fastapi_core.authn.tokens import StaticTokens
@@ -94,12 +95,14 @@ class Bench:
             **settings,
         )
         self.chain = build_chains(config).serve
+        self.received = time.time()
 
     def ask(self, method: str, target: str, token: str = "alice", body: bytes = b"", **headers: str) -> Any:
         values = {name.replace("_", "-"): value for name, value in headers.items()}
         if token:
             values["authorization"] = f"Bearer {token}"
         request: Any = FakeRequest(method, target, values, body)
+        request.received = self.received
         return self.chain(request)
 
     @property
@@ -144,8 +147,8 @@ def test_a_read_is_received_and_complete() -> None:
             "sourceIPs": ["9.9.9.9", "127.0.0.1"],
             "userAgent": "kubectl",
             "objectRef": {"resource": "pods", "namespace": "default", "name": "one", "apiVersion": "v1"},
-            "requestReceivedTimestamp": "1970-01-01T00:00:00.000000Z",
-            "stageTimestamp": "1970-01-01T00:00:00.000000Z",
+            "requestReceivedTimestamp": stamp(bench.received).decode(),
+            "stageTimestamp": stamp(bench.received).decode(),
         }
         assert complete["stage"] == "ResponseComplete"
         assert complete["responseStatus"] == {"metadata": {}, "code": 200}
@@ -353,6 +356,17 @@ async def test_a_timeout_is_told_as_504() -> None:
     bench = Bench(never)
     assert (await bench.ask("GET", POD + "?timeout=1ms")).status == 504
     assert bench.kept.lines[1]["responseStatus"]["code"] == 504
+
+
+def test_slow_requests_tell_how_long_they_took() -> None:
+    bench = Bench()
+    bench.received -= 2
+    bench.ask("GET", POD)
+    assert bench.kept.lines[1]["annotations"]["apiserver.latency.k8s.io/total"].startswith("2.0")
+    bench = Bench(lambda ctx: Stream(200, [], lambda writer: None))
+    bench.received -= 2
+    bench.ask("GET", "/api/v1/namespaces/default/pods?watch=1")
+    assert "apiserver.latency.k8s.io/total" not in bench.kept.lines[1]["annotations"]
 
 
 async def test_strict_backends_refuse_what_they_cannot_keep() -> None:
