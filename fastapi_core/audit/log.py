@@ -11,7 +11,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from fastapi_core.audit.backend import BATCH, STRICT, Throttle
 from fastapi_core.audit.event import Event, legacy, limited, render, size_of
@@ -37,6 +37,14 @@ class Output(Protocol):
 
     def write(self, lines: Sequence[bytes]) -> None: ...
     def close(self) -> None: ...
+
+
+class _Batch(NamedTuple):
+    """Events for the thread, who waits for them to be written, and their bytes."""
+
+    events: list[Event]
+    stores: list[asyncio.Future[bool]]
+    size: int
 
 
 class LogBackend:
@@ -66,6 +74,7 @@ class LogBackend:
         self.strict = self.waits = mode == STRICT
         self._form = form
         self._render: Callable[[Event], bytes | None] = limited(event_limit) if event_limit else render
+        self._plain = form == "json" and not event_limit
         batched = mode == BATCH
         self._buffer = buffer if batched else 0
         self._batch = batch if batched and batch > 1 else 0
@@ -79,11 +88,11 @@ class LogBackend:
         self._lost_large = errors.labels("truncate")
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._queue: queue.SimpleQueue[tuple[list[Event], list[asyncio.Future[bool]]] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[_Batch | None] = queue.SimpleQueue()
         self._pending: list[Event] = []
         self._stores: list[asyncio.Future[bool]] = []
         self._timer: asyncio.Handle | None = None
-        self._taken = self._taken_bytes = 0  # written by the loop
+        self._taken = self._taken_bytes = self._handed_bytes = 0  # written by the loop
         self._done = self._done_bytes = 0  # written by the thread
         self._waiters: list[asyncio.Future[None]] = []
         self._reported = 0.0
@@ -154,9 +163,9 @@ class LogBackend:
             self._timer.cancel()
             self._timer = None
         if self._pending:
-            batch, self._pending = (self._pending, self._stores), []
-            self._stores = []
-            self._queue.put(batch)
+            self._queue.put(_Batch(self._pending, self._stores, self._taken_bytes - self._handed_bytes))
+            self._handed_bytes = self._taken_bytes
+            self._pending, self._stores = [], []
 
     def _wake(self) -> None:
         waiters, self._waiters = self._waiters, []
@@ -174,12 +183,12 @@ class LogBackend:
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         while (batch := self._queue.get()) is not None:
-            events, stores = batch
+            events, stores, size = batch
             if self._throttle is not None:
                 time.sleep(self._throttle.delay(time.monotonic()))
             kept = self._write(events)
             self._done += len(events)
-            self._done_bytes += sum(map(size_of, events))
+            self._done_bytes += size
             try:
                 if stores:
                     loop.call_soon_threadsafe(_resolve, stores, kept)
@@ -189,18 +198,7 @@ class LogBackend:
                 return
 
     def _write(self, events: list[Event]) -> bool:
-        lines = []
-        for event in events:
-            try:
-                line = self._render(event)
-            except Exception as error:
-                self._lost_writing.inc()
-                self._report("An audit event cannot be encoded", error)
-                continue
-            if line is None:
-                self._lost_large.inc()
-            else:
-                lines.append(line if self._form == "json" else legacy(line))
+        lines = [line for event in events if (line := self._line(event))]
         try:
             self._output.write(lines)
         except (OSError, ValueError) as error:
@@ -208,6 +206,21 @@ class LogBackend:
             self._report("Audit events cannot be written", error)
             return False
         return len(lines) == len(events)
+
+    def _line(self, event: Event) -> bytes:
+        """What is written of an event; empty when it is lost."""
+        if self._plain and type(event) is bytes:
+            return event
+        try:
+            line = self._render(event)
+            if line is None:
+                self._lost_large.inc()
+                return b""
+            return line if self._form == "json" else legacy(line)
+        except Exception as error:
+            self._lost_writing.inc()
+            self._report("An audit event cannot be encoded", error)
+            return b""
 
 
 def _resolve(stores: list[asyncio.Future[bool]], kept: bool) -> None:

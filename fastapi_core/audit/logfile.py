@@ -54,6 +54,10 @@ class LogFile:
         """Add whole lines; OSError when they cannot (all) be written. A line longer than the limit is written too."""
         if self._fd < 0:
             self._open()
+        whole = sum(map(len, lines))
+        if whole <= _PIECE and self._size + whole <= self._limit:
+            self._flush(lines)
+            return
         pending: list[bytes] = []
         size = 0
         for line in lines:
@@ -82,7 +86,7 @@ class LogFile:
         self._size = os.fstat(self._fd).st_size
         self._torn = self._size > 0 and os.pread(self._fd, 1, self._size - 1) != b"\n"
 
-    def _flush(self, lines: list[bytes]) -> None:
+    def _flush(self, lines: Sequence[bytes]) -> None:
         if not lines:
             return
         data = b"".join(lines)
