@@ -51,13 +51,12 @@ _EARLY = frozenset({400, 401})
 class Record:
     """One request that is being written down (`request.context.AuditRecord`)."""
 
-    __slots__ = ("audit_id", "known", "received", "request", "subject", "user")
+    __slots__ = ("audit_id", "known", "received", "request", "subject")
 
-    def __init__(self, subject: Subject, audit_id: bytes, received: bytes, user: User | None) -> None:
+    def __init__(self, subject: Subject, audit_id: bytes, received: bytes) -> None:
         self.subject = subject
         self.audit_id = audit_id
         self.received = received
-        self.user = user
         self.known: dict[str, str] | None = None
         """What the body says of its object."""
         self.request: bytes | None = None
@@ -131,7 +130,7 @@ class Auditor:
             return None
         audit_id = json.encode(ctx.audit_id)
         at = stamp(ctx.request.received)
-        ctx.audit = Record(subject, audit_id, at, user)
+        ctx.audit = Record(subject, audit_id, at)
         backend = self._backend
         if not subject.received:
             return backend.room() if backend.congested else None
@@ -159,7 +158,7 @@ class Auditor:
             record.known is None
             and ctx.outcome is None
             and ctx.annotations is None
-            and ctx.user is record.user
+            and ctx.impersonator is None
             and not ctx.long_running
             and type(answer) is Response
             and record.request is None
@@ -227,7 +226,7 @@ class Auditor:
         subject = self._subject(ctx, None)
         self._levels[subject.level].value += 1
         if subject.level:
-            record = Record(subject, json.encode(ctx.audit_id), stamp(ctx.request.received), None)
+            record = Record(subject, json.encode(ctx.audit_id), stamp(ctx.request.received))
             self._emit(ctx, record, STARTED, events.status_member(error.to_status(), answer.status), b"", "")
 
     def _finish(self, ctx: RequestContext, record: Record, answer: Answer) -> None:
@@ -278,7 +277,7 @@ class Auditor:
             reference = events.reference(ctx.info, record.known)
         before = b"".join((
             subject.head, record.audit_id, b',"stage":"', stage.encode(), b'"', subject.who,
-            _impersonation(ctx, record), subject.source, reference, status,
+            _impersonation(ctx), subject.source, reference, status,
         ))  # fmt: skip
         now = stamp(time.time())
         after = b"".join((_RECEIVED_TIME, record.received, _STAGE_TIME, now, b'"'))
@@ -296,12 +295,11 @@ class Auditor:
         self._put(made)
 
 
-def _impersonation(ctx: RequestContext, record: Record) -> bytes:
+def _impersonation(ctx: RequestContext) -> bytes:
     """Whom the request was carried out as, when that is not who asked."""
-    user = ctx.user
-    if record.user is None or user is record.user:
+    if ctx.impersonator is None:
         return b""
-    member = b',"impersonatedUser":' + json.encode(events.user_tree(user))
+    member = b',"impersonatedUser":' + json.encode(events.user_tree(ctx.user))
     if ctx.constraint:
         member += b',"authenticationMetadata":' + json.encode({"impersonationConstraint": ctx.constraint})
     return member

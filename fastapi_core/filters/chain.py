@@ -14,6 +14,7 @@ from fastapi_core.filters import headers
 from fastapi_core.filters.dispatch import Dispatch, TooLarge
 from fastapi_core.filters.driver import Chain, Filter, Overtime
 from fastapi_core.filters.identity import Authentication, Authorization
+from fastapi_core.filters.impersonation import Impersonation
 from fastapi_core.filters.limits import Deadline, MaxInFlight, ShutdownGate, overtime
 from fastapi_core.filters.measure import COMPONENT, RequestMetrics, key_of
 from fastapi_core.http.exchange import Answer
@@ -99,7 +100,8 @@ def filters(config: ChainConfig) -> list[Filter]:
         Filter("authentication", before=Authentication(config.authenticator, config.metrics).before),
         # After authentication, which names the user; before everything that may refuse.
         *audit(config.audit),
-        # (impersonation: before the limits and authorization, which judge the impersonated user)
+        # Before the limits and authorization, which judge the impersonated user.
+        Filter("impersonation", before=Impersonation(config.authorizer).before),
         # After authentication, so that limits know whom to exempt; before authorization, which may be slow.
         Filter("max-in-flight", before=in_flight.before),
         # Before dispatch: nobody learns from an answer what exists behind a refusal, and no body is decoded for it.

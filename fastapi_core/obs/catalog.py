@@ -64,14 +64,7 @@ class Metrics:
         self.authentication_attempts = counter("authentication_attempts", "Authentications by result.", ("result",))
         self.authorization_attempts = counter("authorization_attempts_total", "Authorizations by result.", ("result",))
 
-        self.audit_events = counter("apiserver_audit_event_total", "Audit events given to the backends.")
-        self.audit_errors = counter(
-            "apiserver_audit_error_total", "Audit events that were lost, by the part that lost them.", ("plugin",)
-        )
-        self.audit_levels = counter("apiserver_audit_level_total", "Requests judged by the audit policy.", ("level",))
-        self.audit_rejected = counter(
-            "apiserver_audit_requests_rejected_total", "Requests refused because their audit event was not kept."
-        )
+        self._audit()
 
         watched = ("group", "version", "resource")
         self.watch_events = counter("apiserver_watch_events_total", "Watch events sent.", watched)
@@ -108,6 +101,17 @@ class Metrics:
             ),
             stability="BETA",
         )  # fmt: skip
+
+    def _audit(self) -> None:
+        counter = self.registry.counter
+        self.audit_events = counter("apiserver_audit_event_total", "Audit events given to the backends.")
+        self.audit_errors = counter(
+            "apiserver_audit_error_total", "Audit events that were lost, by the part that lost them.", ("plugin",)
+        )
+        self.audit_levels = counter("apiserver_audit_level_total", "Requests judged by the audit policy.", ("level",))
+        self.audit_rejected = counter(
+            "apiserver_audit_requests_rejected_total", "Requests refused because their audit event was not kept."
+        )
 
     def slis(self) -> bytes:
         """The exposition of `/metrics/slis`: the health checks, and since when they count."""

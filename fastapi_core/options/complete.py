@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fastapi_core.authn.base import MASTERS, Anonymous, Authenticator, Union
 from fastapi_core.authn.tokens import StaticTokens, load_token_file
 from fastapi_core.authn.x509 import ClientCertificates
+from fastapi_core.authz.base import AlwaysAllow, PrivilegedGroup
 from fastapi_core.obs import logs
 from fastapi_core.obs.catalog import Metrics
 from fastapi_core.options.audit import auditor
@@ -128,6 +129,8 @@ def _config(options: Options, pki: Pki) -> ServerConfig:
         metrics=metrics,
         audit=auditor(options.audit, metrics),
         authenticator=_authenticator(options, pki),
+        # Until the composition has opened the store and asks those of the options.
+        authorizer=AlwaysAllow() if options.authorization.open else PrivilegedGroup(MASTERS),
         tls=TLSFiles(
             serving.tls_cert_file or pki.serving_cert, serving.tls_private_key_file or pki.serving_key, client_cas
         ),
@@ -169,8 +172,9 @@ def _authenticator(options: Options, pki: Pki) -> Authenticator:
                 users.update(load_token_file(file.read()))
         except ValueError as error:
             raise OptionsError([f"--token-auth-file: {path!r}: {error}"]) from None
-    # Everybody may do everything once known (the authorizer allows), so the unknown get no further than health.
-    anonymous = Anonymous() if options.authentication.anonymous_auth else None
+    # Where everybody may do everything once known, the unknown get no further than health; else authorizers decide.
+    reach = Anonymous() if options.authorization.open else Anonymous(None)
+    anonymous = reach if options.authentication.anonymous_auth else None
     return Union([ClientCertificates(), StaticTokens(users)], anonymous)
 
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 _VALUES = """
     admission-control admission-control-config-file allow-metric-labels allow-metric-labels-manifest
     authentication-config authentication-token-webhook-cache-ttl authentication-token-webhook-config-file
-    authentication-token-webhook-version authorization-config authorization-mode authorization-policy-file
-    authorization-webhook-cache-authorized-ttl authorization-webhook-cache-unauthorized-ttl
-    authorization-webhook-config-file authorization-webhook-version cert-dir
+    authentication-token-webhook-version authorization-config cert-dir
     coordinated-leadership-lease-duration coordinated-leadership-renew-deadline
     coordinated-leadership-retry-period debug-socket-path default-not-ready-toleration-seconds
     default-unreachable-toleration-seconds delete-collection-workers disable-admission-plugins disabled-metrics
@@ -45,8 +43,7 @@ INERT: dict[str, bool] = dict.fromkeys(_VALUES.split(), False) | dict.fromkeys(_
 
 _PROTECTIVE = """
     admission-control admission-control-config-file
-    authentication-config authentication-token-webhook-config-file authorization-config authorization-mode
-    authorization-policy-file authorization-webhook-config-file egress-selector-config-file enable-admission-plugins
+    authentication-config authentication-token-webhook-config-file authorization-config egress-selector-config-file enable-admission-plugins
     encryption-provider-config etcd-servers etcd-servers-overrides oidc-issuer-url requestheader-client-ca-file
     tls-cipher-suites tls-min-version
 """

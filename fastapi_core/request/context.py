@@ -50,8 +50,8 @@ class RequestContext:
     """
 
     __slots__ = (
-        "annotations", "audit", "audit_id", "constraint", "deadline", "decision", "headers", "info", "long_running", "matched",
-        "outcome", "reason", "release", "request", "started", "user", "warnings",
+        "annotations", "audit", "audit_id", "constraint", "deadline", "decision", "headers", "impersonator", "info",
+        "long_running", "matched", "outcome", "reason", "release", "request", "started", "user", "warnings",
     )  # fmt: skip
 
     info: RequestInfo
@@ -61,6 +61,9 @@ class RequestContext:
         if info is not None:
             self.info = info
         self.user: User = ANONYMOUS
+        self.impersonator: User | None = None
+        """Who really asks, when `user` is somebody impersonated; `constraint` is the verb that allowed it."""
+        self.constraint = ""
         self.decision = ""
         """`allow` or `forbid`, once the authorizers were asked; `reason` is theirs."""
         self.reason = ""
@@ -69,8 +72,6 @@ class RequestContext:
         """What the audit event of this request tells beyond its words: notes of authentication and admission."""
         self.audit: AuditRecord | None = None
         """What is being written down about the request; None before the audit filter and without a policy."""
-        self.constraint = ""
-        """The verb of constrained impersonation that allowed this user to be impersonated."""
         self.outcome: Exception | dict[str, Any] | None = None
         """Why the request failed, or the Status it is answered with."""
         self.started = 0.0

@@ -300,7 +300,7 @@ def test_answers_outside_the_api_are_not_told() -> None:
 
 def test_impersonation_and_annotations() -> None:
     def act(ctx: RequestContext) -> Answer:
-        ctx.user = User("bob", groups=("g",))
+        ctx.impersonator, ctx.user = ctx.user, User("bob", groups=("g",))
         ctx.constraint = "impersonate:user-info"
         ctx.annotate("x.example/y", "1")
         ctx.annotate("x.example/y", "2")
