@@ -308,6 +308,9 @@ def _impersonation(ctx: RequestContext) -> bytes:
 def _document(ctx: RequestContext, answer: Response) -> tuple[bytes | list[bytes], str]:
     """The body of an answer that is an API object, and its form."""
     path = ctx.info.path
+    if ctx.long_running and ctx.outcome is None:
+        # What others have said through us.
+        return b"", ""
     api = ctx.info.is_resource_request or path in ("/api", "/apis") or path.startswith(("/api/", "/apis/"))
     if not api and ctx.outcome is None:
         return b"", ""

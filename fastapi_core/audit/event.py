@@ -195,7 +195,7 @@ class Deferred:
         body = self.response if isinstance(self.response, bytes) else b"".join(self.response)
         if not body:
             return b""
-        return compact(body, self.form, omit=self.omit)
+        return compact(body, self.form, omit=self.omit, ours=True)
 
 
 Event = bytes | Deferred
@@ -205,8 +205,11 @@ def size_of(event: Event) -> int:
     return len(event) if isinstance(event, bytes) else event.size
 
 
-def compact(body: bytes, form: str, *, omit: bool) -> bytes:
-    """A body as compact JSON, without managedFields when asked to; empty when it cannot be read as an object."""
+def compact(body: bytes, form: str, *, omit: bool, ours: bool = False) -> bytes:
+    """A body as compact JSON, without managedFields when asked to; empty when it cannot be read.
+
+    `ours`: the server has written it, so that JSON need not be looked at.
+    """
     from fastapi_core.codec import decode, protobuf
     from fastapi_core.schema.errors import DecodeError
     from fastapi_core.schema.tables import type_for
@@ -222,7 +225,7 @@ def compact(body: bytes, form: str, *, omit: bool) -> bytes:
             tree = {"kind": envelope.kind, "apiVersion": envelope.api_version, **tree}
         else:
             # One line of JSON is as it shall be; what is indented is read and written again.
-            if form == "json" and not omit and b"\n" not in body[:-1]:
+            if ours and form == "json" and not omit and b"\n" not in body[:-1]:
                 return body.rstrip(b"\n")
             tree = decode.parse(body, form).tree
         if omit:

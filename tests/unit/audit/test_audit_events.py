@@ -113,6 +113,15 @@ def test_bodies_are_compact_json_whatever_form_they_had() -> None:
             assert expected in line
 
 
+@given(st.binary(max_size=30), st.sampled_from(["json", "yaml"]))
+@settings(max_examples=100, deadline=None)
+def test_what_clients_send_becomes_json_or_nothing(body: bytes, form: str) -> None:
+    found = events.compact(body, form, omit=False)
+    assert b"\n" not in found
+    if found:
+        json.loads(found)
+
+
 @pytest.mark.parametrize("body", [b"not json", b"k8s\x00\x01", b"[" * 300, b"\xff"])
 @pytest.mark.parametrize("form", ["json", "yaml", "protobuf"])
 def test_a_body_that_cannot_be_read_never_breaks_a_line(body: bytes, form: str) -> None:

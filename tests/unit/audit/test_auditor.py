@@ -289,6 +289,11 @@ def test_patches_are_told_as_they_came() -> None:
     assert bench.kept.lines[1]["requestObject"] == {"a": [1, {"b": "c"}]}
     bench.ask("PUT", POD, body=b"a: [")
     assert "requestObject" not in bench.kept.lines[3]
+    bench = Bench(lambda ctx: ctx.audit.patch(ctx.request.body, "json") or ok(ctx), "Request")  # type: ignore[union-attr, func-returns-value]
+    for body in (b'{"a":', b"[1,,]", b"{}{}", b"nul", b'"\xff', b""):
+        bench.kept.lines.clear()
+        bench.ask("PUT", POD, body=body)
+        assert "requestObject" not in bench.kept.lines[1]
 
 
 def test_answers_outside_the_api_are_not_told() -> None:
