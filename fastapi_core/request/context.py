@@ -31,6 +31,8 @@ class User:
 
 
 ANONYMOUS = User("system:anonymous", groups=("system:unauthenticated",))
+LOOPBACK = User("system:apiserver", groups=("system:masters", "system:authenticated"))
+"""The server itself, when it asks itself (`server/loopback.py`)."""
 
 
 class AuditRecord(Protocol):
