@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fastapi_core.audit.backend import BATCH, BLOCKING, STRICT, Throttle
 from fastapi_core.audit.event import PREFIX, Event, limited, render, size_of
-from fastapi_core.http.client import UpstreamError, send
+from fastapi_core.authn.outbound import OutboundError, Remote, ask
 from fastapi_core.obs import logs
 
 if TYPE_CHECKING:
-    from fastapi_core.audit.destination import Destination
-    from fastapi_core.http.exchange import Header
     from fastapi_core.obs.metrics import Counter, Family
 
 log = logs.get("audit")
@@ -61,7 +59,7 @@ class WebhookBackend:
 
     def __init__(
         self,
-        destination: Destination,
+        remote: Remote,
         errors: Family[Counter],
         *,
         mode: str = BATCH,
@@ -72,7 +70,7 @@ class WebhookBackend:
         backoff: float = 10.0,
         grace: float = GRACE,
     ) -> None:
-        self._destination = destination
+        self._remote = remote
         self.strict = mode == STRICT
         self.waits = mode in (BLOCKING, STRICT)
         self.congested = False
@@ -207,12 +205,12 @@ class WebhookBackend:
         pause = self._backoff
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                await asyncio.wait_for(self._once(body), TIMEOUT)
+                await self._once(body)
                 return
             except Refused as error:
                 if not error.again or attempt == ATTEMPTS or self._closing.is_set():
                     raise
-            except (UpstreamError, OSError, TimeoutError):
+            except OutboundError:
                 if attempt == ATTEMPTS or self._closing.is_set():
                     raise
             await self._pause(pause * (1 + random.random() * JITTER))
@@ -225,25 +223,12 @@ class WebhookBackend:
                 await asyncio.wait_for(self._closing.wait(), seconds)
 
     async def _once(self, body: bytes) -> None:
-        destination = self._destination
-        headers: list[Header] = [
-            (b"Host", destination.target.authority.encode()),
-            (b"User-Agent", b"fastapi-core/audit"),
-            (b"Accept", b"application/json"),
-            (b"Content-Type", b"application/json"),
-            (b"Content-Length", str(len(body)).encode()),
-            (b"Connection", b"close"),
-            *destination.credentials(),
-        ]
-        reply = await send(destination.target, "POST", destination.path, headers, body, timeout=TIMEOUT)
-        try:
-            if not 200 <= reply.status < 300:
-                raise Refused(reply.status)
-        finally:
-            reply.close()
+        answer = await ask(self._remote, "POST", body, timeout=TIMEOUT)
+        if not 200 <= answer.status < 300:
+            raise Refused(answer.status)
 
     def _report(self, text: str, problem: object) -> None:
         now = time.monotonic()
         if now - self._reported > _REPORT:
             self._reported = now
-            log.warning(text, webhook=self._destination.target.authority, reason=str(problem))
+            log.warning(text, webhook=self._remote.url, reason=str(problem))

@@ -213,20 +213,20 @@ def _log(group: Audit, metrics: Metrics) -> Backend | None:
 def _webhook(group: Audit, metrics: Metrics) -> Backend | None:
     if not group.webhook_config_file:
         return None
-    from fastapi_core.audit.destination import DestinationError, load
     from fastapi_core.audit.webhook import Batching, WebhookBackend
+    from fastapi_core.authn.outbound import KubeconfigError, load_kubeconfig
 
     path = group.webhook_config_file
     try:
-        destination = load(path)
+        remote = load_kubeconfig(path)
     except OSError as error:
         name = os.fspath(error.filename or path)
         raise OptionsError([f"--audit-webhook-config-file: {name!r} cannot be read ({error.strerror})"]) from None
-    except DestinationError as error:
+    except KubeconfigError as error:
         raise OptionsError([f"--audit-webhook-config-file: {path!r}: {error}"]) from None
     sending = _of_webhook(group)
     return WebhookBackend(
-        destination,
+        remote,
         metrics.audit_errors,
         mode=sending.mode,
         event_limit=sending.event_limit if sending.truncated else 0,

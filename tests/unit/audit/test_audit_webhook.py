@@ -11,10 +11,9 @@ from typing import Any
 from fastapi_core._ext import http1
 from fastapi_core.audit import webhook
 from fastapi_core.audit.backend import Throttle
-from fastapi_core.audit.destination import Destination
 from fastapi_core.audit.event import PREFIX, Deferred
 from fastapi_core.audit.webhook import Batching, WebhookBackend
-from fastapi_core.http.client import Target
+from fastapi_core.authn.outbound import Remote
 from fastapi_core.http.exchange import Answer, Response
 from fastapi_core.obs.catalog import Metrics
 from tests.unit.http.http_support import serving, until
@@ -49,8 +48,8 @@ class Receiver:
         return Response(status, [], b"")
 
 
-def destination(port: int) -> Destination:
-    return Destination(Target("127.0.0.1", port), "/hook?a=1", ((b"Authorization", b"Bearer t"),))
+def hook(port: int) -> Remote:
+    return Remote(f"http://127.0.0.1:{port}/hook?a=1", None, ((b"authorization", b"Bearer t"),))
 
 
 def lost(metrics: Metrics) -> dict[str, float]:
@@ -60,7 +59,7 @@ def lost(metrics: Metrics) -> dict[str, float]:
 async def test_full_batches_go_at_once_and_the_rest_in_time() -> None:
     receiver, metrics = Receiver(), Metrics()
     async with serving(receiver) as server:
-        backend = WebhookBackend(destination(server.port), metrics.audit_errors, batching=Batching(100, 3, 0.05))
+        backend = WebhookBackend(hook(server.port), metrics.audit_errors, batching=Batching(100, 3, 0.05))
         for number in range(7):
             backend.put(line(number))
         await until(lambda: len(receiver.lists) == 2)
@@ -79,7 +78,7 @@ async def test_full_batches_go_at_once_and_the_rest_in_time() -> None:
 async def test_closing_sends_what_is_left() -> None:
     receiver, metrics = Receiver(), Metrics()
     async with serving(receiver) as server:
-        backend = WebhookBackend(destination(server.port), metrics.audit_errors, batching=Batching(100, 10, 1000))
+        backend = WebhookBackend(hook(server.port), metrics.audit_errors, batching=Batching(100, 10, 1000))
         for number in range(25):
             backend.put(line(number))
         await backend.close()
@@ -92,9 +91,7 @@ async def test_closing_sends_what_is_left() -> None:
 async def test_trouble_that_passes_is_waited_for() -> None:
     receiver, metrics = Receiver(503, 429, 500), Metrics()
     async with serving(receiver) as server:
-        backend = WebhookBackend(
-            destination(server.port), metrics.audit_errors, batching=Batching(100, 1, 0.0), backoff=0.001
-        )
+        backend = WebhookBackend(hook(server.port), metrics.audit_errors, batching=Batching(100, 1, 0.0), backoff=0.001)
         backend.put(line(1))
         await until(lambda: receiver.lists == [[1]])
         await backend.close()
@@ -105,9 +102,7 @@ async def test_trouble_that_passes_is_waited_for() -> None:
 async def test_a_refusal_is_final_and_trouble_ends_some_time() -> None:
     receiver, metrics = Receiver(400, *[503] * webhook.ATTEMPTS), Metrics()
     async with serving(receiver) as server:
-        backend = WebhookBackend(
-            destination(server.port), metrics.audit_errors, batching=Batching(100, 2, 0.0), backoff=0.001
-        )
+        backend = WebhookBackend(hook(server.port), metrics.audit_errors, batching=Batching(100, 2, 0.0), backoff=0.001)
         backend.put(line(1))
         backend.put(line(2))
         await until(lambda: lost(metrics) == {"webhook": 2})
@@ -122,7 +117,7 @@ async def test_a_slow_webhook_costs_bounded_memory() -> None:
     receiver, metrics = Receiver(), Metrics()
     receiver.go.clear()
     async with serving(receiver) as server:
-        backend = WebhookBackend(destination(server.port), metrics.audit_errors, batching=Batching(20, 5, 1000))
+        backend = WebhookBackend(hook(server.port), metrics.audit_errors, batching=Batching(20, 5, 1000))
         for number in range(500):
             backend.put(line(number))
             await asyncio.sleep(0)
@@ -138,9 +133,7 @@ async def test_a_webhook_that_is_not_there_does_not_hold_up_the_end() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         metrics = Metrics()
-        backend = WebhookBackend(
-            destination(unused.getsockname()[1]), metrics.audit_errors, batching=Batching(1000, 10, 1000)
-        )
+        backend = WebhookBackend(hook(unused.getsockname()[1]), metrics.audit_errors, batching=Batching(1000, 10, 1000))
         for number in range(95):
             backend.put(line(number))
         await asyncio.wait_for(backend.close(), 5)
@@ -151,9 +144,7 @@ async def test_a_webhook_that_never_answers_is_given_up_at_the_end() -> None:
     receiver, metrics = Receiver(), Metrics()
     receiver.go.clear()
     async with serving(receiver) as server:
-        backend = WebhookBackend(
-            destination(server.port), metrics.audit_errors, batching=Batching(1000, 5, 0.0), grace=0.1
-        )
+        backend = WebhookBackend(hook(server.port), metrics.audit_errors, batching=Batching(1000, 5, 0.0), grace=0.1)
         for number in range(60):
             backend.put(line(number))
         await asyncio.wait_for(backend.close(), 5)
@@ -163,7 +154,7 @@ async def test_a_webhook_that_never_answers_is_given_up_at_the_end() -> None:
 async def test_blocking_sends_the_first_event_before_the_request_goes_on() -> None:
     receiver, metrics = Receiver(200, 400), Metrics()
     async with serving(receiver) as server:
-        backend = WebhookBackend(destination(server.port), metrics.audit_errors, mode="blocking-strict")
+        backend = WebhookBackend(hook(server.port), metrics.audit_errors, mode="blocking-strict")
         assert backend.strict
         assert backend.waits
         assert await backend.store(line(1)) is True
@@ -177,7 +168,7 @@ async def test_lists_are_split_and_too_large_events_dropped() -> None:
     receiver, metrics = Receiver(), Metrics()
     async with serving(receiver) as server:
         backend = WebhookBackend(
-            destination(server.port),
+            hook(server.port),
             metrics.audit_errors,
             event_limit=500,
             batch_limit=1000,

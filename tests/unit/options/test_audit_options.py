@@ -95,4 +95,4 @@ def test_places_that_cannot_be_used_are_told_together(tmp_path: Path) -> None:
     log, webhook = raised.value.errors
     assert log.startswith("--audit-log-path: ")
     assert webhook.startswith("--audit-webhook-config-file: ")
-    assert "it has no context ''" in webhook
+    assert "current-context is not set" in webhook
