@@ -128,7 +128,7 @@ class Auditor:
         if not subject.level:
             ctx.audit = SILENT
             return None
-        audit_id = json.encode(ctx.audit_id)
+        audit_id = events.encode(ctx.audit_id)
         at = stamp(ctx.request.received)
         ctx.audit = Record(subject, audit_id, at)
         backend = self._backend
@@ -226,7 +226,7 @@ class Auditor:
         subject = self._subject(ctx, None)
         self._levels[subject.level].value += 1
         if subject.level:
-            record = Record(subject, json.encode(ctx.audit_id), stamp(ctx.request.received))
+            record = Record(subject, events.encode(ctx.audit_id), stamp(ctx.request.received))
             self._emit(ctx, record, STARTED, events.status_member(error.to_status(), answer.status), b"", "")
 
     def _finish(self, ctx: RequestContext, record: Record, answer: Answer) -> None:
@@ -299,9 +299,9 @@ def _impersonation(ctx: RequestContext) -> bytes:
     """Whom the request was carried out as, when that is not who asked."""
     if ctx.impersonator is None:
         return b""
-    member = b',"impersonatedUser":' + json.encode(events.user_tree(ctx.user))
+    member = b',"impersonatedUser":' + events.encode(events.user_tree(ctx.user))
     if ctx.constraint:
-        member += b',"authenticationMetadata":' + json.encode({"impersonationConstraint": ctx.constraint})
+        member += b',"authenticationMetadata":' + events.encode({"impersonationConstraint": ctx.constraint})
     return member
 
 

@@ -43,12 +43,12 @@ class Subject:
         self.level = ruling.level
         self.head = PREFIX + b'"level":"%b","auditID":' % LEVEL_NAMES[ruling.level].encode()
         self.who = b',"requestURI":%b,"verb":%b,"user":%b' % (
-            quoted(uri), quoted(info.verb), json.encode(user_tree(user))
+            encode(uri), encode(info.verb), encode(user_tree(user))
         )  # fmt: skip
-        source = b',"sourceIPs":' + json.encode(ips) if ips else b""
+        source = b',"sourceIPs":' + encode(ips) if ips else b""
         if agent:
             kept = agent if len(agent) <= AGENT_LIMIT else agent[:AGENT_LIMIT] + TRUNCATED
-            source += b',"userAgent":' + quoted(kept)
+            source += b',"userAgent":' + encode(kept)
         self.source = source
         self.ref = reference(info, {}) if info.is_resource_request else b""
         whole = self.who + self.source + self.ref
@@ -90,15 +90,23 @@ def reference(info: RequestInfo, known: dict[str, str]) -> bytes:
         "resourceVersion": known.get("resourceVersion", ""),
         "subresource": info.subresource,
     }
-    return b',"objectRef":' + json.encode({name: value for name, value in tree.items() if value})
+    return b',"objectRef":' + encode({name: value for name, value in tree.items() if value})
 
 
-def quoted(text: str) -> bytes:
-    """A JSON string; bytes that were no UTF-8 have become surrogates and are replaced."""
+def encode(tree: Any) -> bytes:
+    """JSON of whatever a client may have made of its words: halves of characters are replaced."""
     try:
-        return json.encode(text)
-    except (ValueError, TypeError):
-        return json.encode(text.encode("utf-8", "replace").decode("utf-8", "replace"))
+        return json.encode(tree)
+    except (TypeError, ValueError):
+        return json.encode(_whole(tree))
+
+
+def _whole(tree: Any) -> Any:
+    if isinstance(tree, str):
+        return tree.encode("utf-8", "replace").decode()
+    if isinstance(tree, dict):
+        return {_whole(key): _whole(value) for key, value in tree.items()}
+    return [_whole(value) for value in tree] if isinstance(tree, list | tuple) else tree
 
 
 @lru_cache(maxsize=1024)
@@ -114,7 +122,7 @@ def status_member(status: dict[str, Any], code: int) -> bytes:
         if status.get(name) not in (None, ""):
             tree[name] = status[name]
     tree["code"] = code
-    return b',"responseStatus":' + json.encode(tree)
+    return b',"responseStatus":' + encode(tree)
 
 
 @lru_cache(maxsize=4096)
@@ -126,7 +134,7 @@ def decision_member(decision: str, reason: str) -> bytes:
 def annotations_member(annotations: dict[str, str]) -> bytes:
     if not annotations:
         return b""
-    return b',"annotations":' + json.encode({key: annotations[key] for key in sorted(annotations)})
+    return b',"annotations":' + encode({key: annotations[key] for key in sorted(annotations)})
 
 
 _THREE = tuple(b"%03d" % number for number in range(1000))

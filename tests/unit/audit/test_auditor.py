@@ -363,6 +363,22 @@ async def test_a_timeout_is_told_as_504() -> None:
     assert bench.kept.lines[1]["responseStatus"]["code"] == 504
 
 
+def test_words_that_are_no_text_harm_no_request() -> None:
+    def act(ctx: RequestContext) -> Answer:
+        ctx.impersonator, ctx.user = ctx.user, User("b\udcffb", groups=("g\ud800",))
+        ctx.annotate("k\udcff", "v\udcff")
+        ctx.outcome = {"status": "Failure", "message": "m\udcff"}
+        return ok(ctx)
+
+    bench = Bench(act)
+    assert bench.ask("GET", POD, user_agent="x\xff").status == 200
+    event = bench.kept.lines[1]
+    assert event["impersonatedUser"] == {"username": "b?b", "groups": ["g?"]}
+    assert event["annotations"]["k?"] == "v?"
+    assert event["responseStatus"]["message"] == "m?"
+    assert event["userAgent"] == "x\ufffd"
+
+
 def test_slow_requests_tell_how_long_they_took() -> None:
     bench = Bench()
     bench.received -= 2
