@@ -281,18 +281,25 @@ class Auditor:
         ))  # fmt: skip
         now = stamp(time.time())
         after = b"".join((_RECEIVED_TIME, record.received, _STAGE_TIME, now, b'"'))
-        notes = dict(ctx.annotations) if ctx.annotations else {}
-        if ctx.decision:
-            notes[events.DECISION] = ctx.decision
-            notes[events.REASON] = ctx.reason
         made: Event
         if record.request or body:
             omit = subject.ruling.omit_managed_fields
-            made = Deferred(before, after, notes, record.request or b"", body, form, omit=omit)
+            made = Deferred(before, after, _notes(ctx), record.request or b"", body, form, omit=omit)
+        elif ctx.annotations:
+            made = b"".join((before, after, events.annotations_member(_notes(ctx)), END))
         else:
-            made = b"".join((before, after, events.annotations_member(notes), END))
+            known = events.decision_member(ctx.decision, ctx.reason) if ctx.decision else b""
+            made = b"".join((before, after, known, END))
         self._total.value += 1
         self._put(made)
+
+
+def _notes(ctx: RequestContext) -> dict[str, str]:
+    notes = dict(ctx.annotations) if ctx.annotations else {}
+    if ctx.decision:
+        notes[events.DECISION] = ctx.decision
+        notes[events.REASON] = ctx.reason
+    return notes
 
 
 def _impersonation(ctx: RequestContext) -> bytes:
