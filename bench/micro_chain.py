@@ -46,6 +46,7 @@ class Request:
         self.target = target
         self.path, _, self.query = target.partition("?")
         self.header = headers.get
+        self.headers = list(headers.items())
         self.connection = Connection()
 
 

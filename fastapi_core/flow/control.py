@@ -229,7 +229,6 @@ class Control:
             for gauge, value in (
                 ("current_limit_seats", level.current),
                 ("current_r", queues.progress),
-                ("latest_s", queues.last_start),
                 ("lower_limit_seats", limits.least),
                 ("upper_limit_seats", limits.most),
                 ("demand_seats_average", demand.average),
