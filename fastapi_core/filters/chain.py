@@ -21,15 +21,14 @@ from fastapi_core.filters.measure import RequestMetrics
 from fastapi_core.http.exchange import Answer
 from fastapi_core.obs import logs
 from fastapi_core.obs.catalog import Metrics
-from fastapi_core.request.context import RequestContext, is_long_running
+from fastapi_core.request.context import LOOPBACK, RequestContext, is_long_running
 from fastapi_core.request.info import InfoParser, refusal
 from fastapi_core.request.status import PANIC, render_error, text
 
 if TYPE_CHECKING:
-    from fastapi_core._ext.router import Router
     from fastapi_core.flow.control import Control
     from fastapi_core.flow.estimate import Estimator
-    from fastapi_core.request.context import Endpoint
+    from fastapi_core.request.routing import Routes
 
 log = logs.get("filters")
 
@@ -41,7 +40,7 @@ class ChainConfig:
     authenticator: Authenticator
     authorizer: Authorizer
     metrics: Metrics
-    router: Callable[[], Router[Endpoint]]
+    router: Callable[[], Routes]
     known_group: Callable[[str], bool]
     gate: ShutdownGate
     body_limit: int = 3 << 20
@@ -56,17 +55,20 @@ class ChainConfig:
 
 @dataclass(frozen=True, slots=True)
 class Chains:
-    """The chain, and its twin for requests whose body was too large to be kept."""
+    """The chain, its twin for requests whose body was too large to be kept, and the one for the server itself."""
 
     serve: Chain
     too_large: Chain
+    loopback: Chain
 
 
 def build_chains(config: ChainConfig) -> Chains:
-    """Both chains share their filters, so limits and metrics see all requests."""
+    """The chains share their filters, so limits and metrics see all requests."""
     inner = filters(config)
     twin = [*inner[:-1], Filter("too-large", before=TooLarge(config.body_limit).before)]
-    return Chains(Chain(inner), Chain(twin))
+    # No secret stands for the server itself: only who holds this chain can speak in its name.
+    own = [Filter(f.name, before=itself) if f.name == "authentication" else f for f in inner]
+    return Chains(Chain(inner), Chain(twin), Chain(own))
 
 
 def filters(config: ChainConfig) -> list[Filter]:
@@ -82,7 +84,8 @@ def filters(config: ChainConfig) -> list[Filter]:
         Filter("received-timestamp", before=measure.before, after=measure.after, aborted=measure.aborted),
         # From here on everybody may ask what the request is about.
         Filter("request-info", before=request_info()),
-        # (retry-after while shutting down: with --shutdown-send-retry-after)
+        # As far out as it can be: while going down nothing else is worth doing.
+        Filter("retry-after", before=config.gate.send_away),
         # On failures too: a client that once came by TLS must not be talked into plain text by an error.
         Filter("hsts", after=headers.hsts(config.strict_transport_security)),
         # On failures too: no proxy may keep a refusal.
@@ -108,6 +111,11 @@ def filters(config: ChainConfig) -> list[Filter]:
         Filter("authorization", before=Authorization(config.authorizer, config.metrics).before),
         Filter("dispatch", before=Dispatch(config.router, config.known_group).before),
     ]
+
+
+def itself(ctx: RequestContext) -> None:
+    """In the place of authentication, for requests the server makes to itself."""
+    ctx.user = LOOPBACK
 
 
 def limits(config: ChainConfig) -> Filter:
