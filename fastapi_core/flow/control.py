@@ -212,7 +212,9 @@ class Control:
         key = (level.spec.name, schema.name)
         lane = self._lanes.get(key)
         if lane is None:
-            lane = self._lanes[key] = Lane(self.metrics, *key, not level.spec.exempt)
+            lane = self._lanes[key] = Lane(
+                self.metrics, *key, limited=not level.spec.exempt, queued=level.spec.queues > 0
+            )
         return lane
 
     # Metrics

@@ -194,7 +194,7 @@ def test_any_configuration_leaves_every_level_within_its_limits(
             level = control.levels.get(f"l{number}")
             if level is not None and not level.leaving:
                 schema = SchemaSpec("s", "", level.spec.name, 5, "", ())
-                lane = Lane(control.metrics, level.spec.name, "s", limited=True)
+                lane = Lane(control.metrics, level.spec.name, "s", limited=True, queued=False)
                 entries += [ask(control, Flow(level, schema, "u", lane)) for _ in range(count)]
         time.advance(3.0)
         control.adjust()
@@ -399,6 +399,7 @@ def test_metrics_show_who_runs_and_who_waits() -> None:
         f"apiserver_flowcontrol_current_inqueue_requests{lane} 1",
         f"apiserver_flowcontrol_current_inqueue_seats{lane} 3",
         f"apiserver_flowcontrol_dispatched_requests_total{lane} 1",
+        f"apiserver_flowcontrol_request_queue_length_after_enqueue_count{lane} 1",
         'apiserver_flowcontrol_nominal_limit_seats{priority_level="global-default"} 1',
     ):
         assert line in shown.splitlines()
