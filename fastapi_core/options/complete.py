@@ -16,6 +16,7 @@ from fastapi_core.authz.base import AlwaysAllow, PrivilegedGroup
 from fastapi_core.http.tls import NamedCertificate
 from fastapi_core.obs import logs
 from fastapi_core.obs.catalog import Metrics
+from fastapi_core.options.audit import auditor
 from fastapi_core.options.certificates import ADMIN, CertificatesError, Pki, ensure
 from fastapi_core.options.flags import OptionsError
 from fastapi_core.options.gates import ACTING, KNOWN
@@ -130,6 +131,7 @@ def _config(options: Options, pki: Pki) -> ServerConfig:
     metrics = _metrics(options)
     client_cas = (pki.ca, options.authentication.client_ca_file) if options.authentication.client_ca_file else (pki.ca,)
     return ServerConfig(
+        audit=auditor(options.audit, metrics),
         authenticator=_authenticator(options, pki),
         # Until the composition has opened the store and asks those of the options.
         authorizer=AlwaysAllow() if options.authorization.open else PrivilegedGroup(MASTERS),
