@@ -22,9 +22,14 @@ class Metrics:
     """The families of one server and the registry that prints them."""
 
     def __init__(self) -> None:
-        registry = self.registry = Registry()
-        counter, gauge, histogram = registry.counter, registry.gauge, registry.histogram
+        self.registry = Registry()
+        self._requests(self.registry)
+        self._gates(self.registry)
+        self._stores(self.registry)
+        self._process(self.registry)
 
+    def _requests(self, registry: Registry) -> None:
+        counter, gauge, histogram = registry.counter, registry.gauge, registry.histogram
         dry_run = ("verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component")
         self.request_total = counter(
             "apiserver_request_total", "Requests answered, by what they asked for and the HTTP code.",
@@ -62,6 +67,8 @@ class Metrics:
             ("group", "version", "resource", "subresource", "removed_release"), stability="STABLE",
         )  # fmt: skip
 
+    def _gates(self, registry: Registry) -> None:
+        counter, histogram = registry.counter, registry.histogram
         self.authentication_attempts = counter("authentication_attempts", "Authentications by result.", ("result",))
         self.authorization_attempts = counter("authorization_attempts_total", "Authorizations by result.", ("result",))
 
@@ -86,6 +93,8 @@ class Metrics:
             "pod_security_errors_total", "Failures to find out the policy for a pod.", ("fatal", *requested)
         )
 
+    def _stores(self, registry: Registry) -> None:
+        counter, gauge, histogram = registry.counter, registry.gauge, registry.histogram
         watched = ("group", "version", "resource")
         self.watch_events = counter("apiserver_watch_events_total", "Watch events sent.", watched)
         self.watch_event_sizes = histogram(
@@ -106,6 +115,8 @@ class Metrics:
             "fastapi_core_storage_commit_batch_size", "Writes taken together in one commit.", buckets=_BATCH
         )
 
+    def _process(self, registry: Registry) -> None:
+        counter, gauge = registry.counter, registry.gauge
         checks = ("name", "type")
         self.healthcheck = gauge(
             "kubernetes_healthcheck", "Last result of a health check, 1 is healthy.", checks, stability="STABLE"
