@@ -237,7 +237,7 @@ class PodSecurity(Plugin):
 
     def _existing(self, namespace: str, standard: Standard) -> list[str]:
         """What the pods that are there already would violate."""
-        objects = self._prioritized(self._pods.list(namespace))
+        objects = self._prioritized(self._pods.store.cache.list(f"{namespace}/").objects)
         until = time.monotonic() + CHECK_SECONDS
         names: dict[str, list[str]] = {}
         checked = 0
