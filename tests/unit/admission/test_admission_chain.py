@@ -90,7 +90,11 @@ async def test_mutation_runs_once_more_when_asked(late: bool) -> None:
 async def test_what_was_done_is_taken_back_in_reverse() -> None:
     log: list[str] = []
     attributes = request("pods", pod())
-    attributes.undo = [lambda: log.append("first"), lambda: log.append("second")]
+
+    def broken() -> None:
+        raise APIError("InternalError", "no")
+
+    attributes.undo = [lambda: log.append("first"), broken, lambda: log.append("second")]
     await AdmissionChain([]).revert(attributes)
     await AdmissionChain([]).revert(attributes)
     assert log == ["second", "first"]
