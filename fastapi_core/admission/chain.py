@@ -31,7 +31,10 @@ _TABLE_LIMIT = 4096
 
 @dataclass(slots=True)
 class Attributes:
-    """What is being done: `operation` is CREATE, UPDATE, DELETE or CONNECT; `object` None on delete, `old` on create."""
+    """What is being done: `operation` is CREATE, UPDATE, DELETE or CONNECT; `object` None on delete, `old` on create.
+
+    A mutating plugin changes `object` in place or puts another tree in its place.
+    """
 
     operation: str
     definition: ResourceDefinition
@@ -210,6 +213,8 @@ class AdmissionChain:
                 number += 1
         except BaseException:
             self._observe(phase, number, perf_counter() - started, rejected=True)
+            if attributes.undo:
+                await self.revert(attributes)
             raise
         self._observe(phase, number - 1, perf_counter() - started, rejected=False)
 

@@ -80,6 +80,8 @@ async def create_object(
         ctx,
     )
     await scope.admission.mutate(attributes)
+    tree = attributes.object or tree
+    metadata = tree["metadata"]
     if scope.guard is not None:
         await scope.guard(ctx, tree, None)
     if verb != "create":
