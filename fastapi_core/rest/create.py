@@ -68,11 +68,12 @@ async def create_object(
         ctx.warn(warning)
     if not applied:
         scope.tracker().update(None, tree, manager_of(ctx, options), lifecycle.timestamp())
+    space = definition.kind == "Namespace" and not definition.group
     attributes = Attributes(
         "CREATE",
         definition,
         "",
-        ctx.info.namespace,
+        metadata.get("name") or "" if space else ctx.info.namespace,
         metadata.get("name") or "",
         tree,
         None,
