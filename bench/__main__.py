@@ -24,7 +24,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench import micro_pod, objects
+from bench import micro_admission, micro_pod, objects
 from bench.load import Result, Shot, fire, results_folder
 from bench.process import Limit, Measured, Served
 
@@ -38,6 +38,7 @@ MERGE = (("Content-Type", "application/merge-patch+json"),)
 JSON = (("Content-Type", "application/json"),)
 APPLY = (("Content-Type", "application/apply-patch+yaml"),)
 POD_ALONE = "decode+validate+encode pod 5 KB"
+ADMISSION = "default admission"
 
 
 def body(tree: objects.Tree) -> str:
@@ -299,6 +300,10 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         measured["priority and fairness"] = fairness_rows(folder, options)
     if options.only.lower() in POD_ALONE:
         measured[POD_ALONE] = _pod_alone(measured)
+    if options.only.lower() in ADMISSION:
+        measured[ADMISSION] = micro_admission.measure()
+        for name, spent in measured[ADMISSION].items():
+            print(f"{ADMISSION + ', ' + name:40} {spent:5.1f}", flush=True)
     if not options.quick and options.only.lower() in "start":
         measured["start and memory"] = start_rows(folder, folder / "server.log")
         for name, value in measured["start and memory"].items():

@@ -65,7 +65,7 @@ async def compose(completed: Completed) -> GenericServer:
     if flow is not None:
         flow.install(server)
     export_storage_metrics(metrics, opened.storage, opened.cacher, resources.definitions)
-    resources.admission = gates.chain(options.admission, resources, config.authorizer, metrics)
+    resources.admission = gates.chain(options, resources, config.authorizer, metrics)
     routes = resources.routes(watches, config.authorizer)
     routes += discovery.routes()
     routes += server_routes.routes(server)
