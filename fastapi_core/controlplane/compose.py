@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from fastapi_core.options.complete import Completed
     from fastapi_core.options.groups import Network
     from fastapi_core.options.options import Options
+    from fastapi_core.storage.memory import MemoryStorage
+    from fastapi_core.storage.sqlite.store import SqliteStorage
 
 #: How often the kubernetes service is looked after.
 KUBERNETES_SECONDS = 10.0
@@ -64,7 +66,6 @@ async def compose(completed: Completed) -> GenericServer:
         )
         await cacher.open()
         await resources.services.learn()
-        compactor = Compactor(storage)
     except BaseException:
         await storage.close()
         raise
@@ -78,30 +79,20 @@ async def compose(completed: Completed) -> GenericServer:
     discovery = DiscoveryEndpoints(documents, _yaml)
     server = GenericServer(config, lambda: delegation.current, known_group=delegation.known_group)
     server.health.arrange(ORDER)
-    metrics = config.metrics
-    watches = WatchServer(float(options.generic.min_request_timeout), WatchMetrics(metrics))
-
-    async def compaction() -> None:
-        compactor.start()
+    watches = WatchServer(float(options.generic.min_request_timeout), WatchMetrics(config.metrics))
 
     async def announce() -> None:
         """The port may be known only now; /api tells it to clients."""
         address = completed.url(server.port).removeprefix("https://")
         discovery.documents = DiscoveryDocuments(resources.definitions, server_address=address)
 
-    server.add_health_check("etcd", storage.check)
-    server.add_health_check("etcd-readiness", storage.check, (READYZ,))
+    _attach_storage(server, storage, cacher, resources)
     keepers = _bootstrap(server, resources, options)
-    server.add_hook("storage-compaction", compaction)
     server.add_hook("announce-server-address", announce)
     server.on_shutdown(lambda: watches.shutdown(config.watch_grace), "watches")
     server.on_shutdown(upstreams.shutdown, "proxied connections")
     for keeper in keepers:
         server.on_shutdown(keeper.stop, "bootstrap")
-    server.on_stop(storage.close, "storage")
-    server.on_stop(cacher.close, "cacher")
-    server.on_stop(compactor.stop, "compactor")
-    export_storage_metrics(metrics, storage, cacher, resources.definitions)
     routes = resources.routes(watches, config.authorizer)
     routes += discovery.routes()
     routes += server_routes.routes(server)
@@ -111,6 +102,32 @@ async def compose(completed: Completed) -> GenericServer:
     routes += server_routes.unlisted(server)
     delegation.set_builtin(routes, documents.versions)
     return server
+
+
+def _attach_storage(
+    server: GenericServer, storage: MemoryStorage | SqliteStorage, cacher: Cacher, resources: Resources
+) -> None:
+    """Checks, hooks and metrics of the store and the cache in front of it; both close last, with the server."""
+    compactor = Compactor(storage)
+
+    async def compaction() -> None:
+        compactor.start()
+
+    async def informers() -> None:
+        pending = cacher.fresh()
+        if pending is not None:
+            await pending
+
+    server.add_health_check("etcd", storage.check)
+    server.add_health_check("etcd-readiness", storage.check, (READYZ,))
+    server.add_health_check("informer-sync", cacher.fresh, (READYZ,))
+    server.add_hook("generic-apiserver-start-informers", informers)
+    server.add_hook("storage-readiness", storage.check)
+    server.add_hook("storage-compaction", compaction)
+    server.on_stop(storage.close, "storage")
+    server.on_stop(cacher.close, "cacher")
+    server.on_stop(compactor.stop, "compactor")
+    export_storage_metrics(server.metrics, storage, cacher, resources.definitions)
 
 
 def _bootstrap(server: GenericServer, resources: Resources, options: Options) -> list[Keeper]:
