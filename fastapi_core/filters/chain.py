@@ -13,6 +13,7 @@ from fastapi_core.errors import APIError
 from fastapi_core.filters import headers
 from fastapi_core.filters.dispatch import Dispatch, TooLarge
 from fastapi_core.filters.driver import Chain, Filter
+from fastapi_core.filters.flow import PriorityAndFairness
 from fastapi_core.filters.identity import Authentication, Authorization
 from fastapi_core.filters.impersonation import Impersonation
 from fastapi_core.filters.limits import Deadline, MaxInFlight, ShutdownGate
@@ -25,6 +26,8 @@ from fastapi_core.request.info import InfoParser, refusal
 from fastapi_core.request.status import PANIC, render_error, text
 
 if TYPE_CHECKING:
+    from fastapi_core.flow.control import Control
+    from fastapi_core.flow.estimate import Estimator
     from fastapi_core.request.routing import Routes
 
 log = logs.get("filters")
@@ -44,6 +47,8 @@ class ChainConfig:
     request_timeout: float = 60.0
     max_requests_inflight: int = 400
     max_mutating_requests_inflight: int = 200
+    flow: tuple[Control, Estimator] | None = None
+    """Priority and fairness, which takes the place of the two limits."""
     cors_allowed_origins: tuple[str, ...] = ()
     strict_transport_security: tuple[str, ...] = ()
 
@@ -69,7 +74,6 @@ def build_chains(config: ChainConfig) -> Chains:
 def filters(config: ChainConfig) -> list[Filter]:
     """The list, around the endpoints of `config.router`."""
     measure = RequestMetrics(config.metrics)
-    in_flight = MaxInFlight(config.max_requests_inflight, config.max_mutating_requests_inflight, config.metrics)
     return [
         # Outermost, so that whatever happens inside, answer and log lines carry the same id.
         Filter("audit-id", before=headers.audit_id(), after=headers.put_audit_id),
@@ -102,7 +106,7 @@ def filters(config: ChainConfig) -> list[Filter]:
         # Before the limits and authorization, which judge the impersonated user.
         Filter("impersonation", before=Impersonation(config.authorizer).before),
         # After authentication, so that limits know whom to exempt; before authorization, which may be slow.
-        Filter("max-in-flight", before=in_flight.before),
+        limits(config),
         # Before dispatch: nobody learns from an answer what exists behind a refusal, and no body is decoded for it.
         Filter("authorization", before=Authorization(config.authorizer, config.metrics).before),
         Filter("dispatch", before=Dispatch(config.router, config.known_group).before),
@@ -112,6 +116,15 @@ def filters(config: ChainConfig) -> list[Filter]:
 def itself(ctx: RequestContext) -> None:
     """In the place of authentication, for requests the server makes to itself."""
     ctx.user = LOOPBACK
+
+
+def limits(config: ChainConfig) -> Filter:
+    """Priority and fairness where it is on, else the two limits."""
+    if config.flow is not None:
+        fair = PriorityAndFairness(*config.flow, config.request_timeout / 4, config.metrics)
+        return Filter("priority-and-fairness", before=fair.before, after=fair.after)
+    in_flight = MaxInFlight(config.max_requests_inflight, config.max_mutating_requests_inflight, config.metrics)
+    return Filter("max-in-flight", before=in_flight.before)
 
 
 def request_info() -> Callable[[RequestContext], Answer | None]:

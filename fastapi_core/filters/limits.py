@@ -79,24 +79,16 @@ class Pool:
 
 
 class Place:
-    """One request's place in a pool, given back once: by a call, or with the last reference.
-
-    The latter is for a task that is cancelled before its first step: nothing of its coroutine ever runs then.
-    """
+    """One request's place in a pool, given back by one call."""
 
     __slots__ = ("_pool",)
 
     def __init__(self, pool: Pool) -> None:
-        self._pool: Pool | None = pool
+        self._pool = pool
         pool.current += 1
 
     def __call__(self) -> None:
-        pool = self._pool
-        if pool is not None:
-            self._pool = None
-            pool.current -= 1
-
-    __del__ = __call__
+        self._pool.current -= 1
 
 
 class MaxInFlight:

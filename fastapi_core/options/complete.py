@@ -131,9 +131,9 @@ def _config(options: Options, pki: Pki) -> ServerConfig:
     client_cas = (pki.ca, options.authentication.client_ca_file) if options.authentication.client_ca_file else (pki.ca,)
     return ServerConfig(
         authenticator=_authenticator(options, pki),
-        metrics=metrics,
         # Until the composition has opened the store and asks those of the options.
         authorizer=AlwaysAllow() if options.authorization.open else PrivilegedGroup(MASTERS),
+        metrics=metrics,
         tls=TLSFiles(
             serving.tls_cert_file or pki.serving_cert,
             serving.tls_private_key_file or pki.serving_key,

@@ -155,9 +155,8 @@ def inert(effective: Container[str]) -> dict[str, Flag]:
 
 
 _PROTECTIVE = """
-    admission-control admission-control-config-file audit-log-path audit-policy-file audit-webhook-config-file
-    authentication-config authentication-token-webhook-config-file authorization-config authorization-mode
-    authorization-policy-file authorization-webhook-config-file egress-selector-config-file enable-admission-plugins
+    audit-log-path audit-policy-file audit-webhook-config-file authentication-config
+    authentication-token-webhook-config-file egress-selector-config-file
     encryption-provider-config etcd-servers etcd-servers-overrides oidc-issuer-url requestheader-client-ca-file
     tls-curve-preferences
 """

@@ -42,8 +42,8 @@ class RequestContext:
     """
 
     __slots__ = (
-        "audit_id", "constraint", "deadline", "decision", "headers", "impersonator", "info", "long_running", "matched",
-        "reason", "release", "request", "started", "user", "warnings",
+        "annotations", "audit_id", "constraint", "deadline", "decision", "headers", "impersonator", "info",
+        "long_running", "matched", "reason", "release", "request", "started", "user", "warnings",
     )  # fmt: skip
 
     info: RequestInfo
@@ -60,6 +60,8 @@ class RequestContext:
         """`allow` or `forbid`, once the authorizers were asked; `reason` is theirs."""
         self.reason = ""
         self.audit_id = ""
+        self.annotations: dict[str, str] | None = None
+        """What the audit event of this request tells beyond its words: notes of admission and authorization."""
         self.started = 0.0
         """`time.monotonic()` when the chain was entered (the clock of the event loop)."""
         self.deadline = 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from fastapi_core.authn.base import Authenticator
 from fastapi_core.authz.base import AlwaysAllow, Authorizer
@@ -11,6 +12,10 @@ from fastapi_core.obs.catalog import Metrics
 from fastapi_core.obs.files import FileWatcher
 
 __all__ = ["ServerConfig", "TLSFiles"]
+
+if TYPE_CHECKING:
+    from fastapi_core.flow.control import Control
+    from fastapi_core.flow.estimate import Estimator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +37,8 @@ class ServerConfig:
     request_timeout: float = 60.0
     max_requests_inflight: int = 400
     max_mutating_requests_inflight: int = 200
+    flow: tuple[Control, Estimator] | None = None
+    """Priority and fairness instead of the two limits."""
     cors_allowed_origins: tuple[str, ...] = ()
     strict_transport_security: tuple[str, ...] = ()
     shutdown_delay: float = 0.0

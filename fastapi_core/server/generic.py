@@ -79,6 +79,7 @@ class GenericServer:
                 request_timeout=config.request_timeout,
                 max_requests_inflight=config.max_requests_inflight,
                 max_mutating_requests_inflight=config.max_mutating_requests_inflight,
+                flow=config.flow,
                 cors_allowed_origins=config.cors_allowed_origins,
                 strict_transport_security=config.strict_transport_security,
             )

@@ -124,7 +124,12 @@ def test_flags_that_are_not_in_force_are_announced_once(tmp_path: Path, capsys: 
     logs.SINK.configure()
     complete(
         Options.parse(
-            [f"--data-dir={tmp_path}", "--egress-selector-config-file=x", "--etcd-prefix=/x", "--goaway-chance=0.1"]
+            [
+                f"--data-dir={tmp_path}",
+                "--egress-selector-config-file=x",
+                "--etcd-prefix=/x",
+                "--goaway-chance=0.01",
+            ]
         )
     )
     lines = capsys.readouterr().err.splitlines()
