@@ -222,6 +222,26 @@ def start_rows(folder: Path, log: Path) -> dict[str, float]:
     return found
 
 
+def fairness_rows(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """GET with priority and fairness and with the two limits instead, for an exempt user and one who is not."""
+    tokens = folder / "users.csv"
+    tokens.write_text(f'{TOKEN},admin,1,"system:masters"\nplain,alice,2,"devs"\n')
+    flags = ("--token-auth-file", str(tokens), "--authorization-mode=AlwaysAllow")
+    found: dict[str, Any] = {}
+    shot = Shot("/api/v1/namespaces/default")
+    for name, flag in (("fair", "true"), ("two limits", "false")):
+        server = Served(
+            folder / name.replace(" ", "-"), folder / "server.log", *flags, f"--enable-priority-and-fairness={flag}"
+        )
+        for user, token in (("exempt", TOKEN), ("limited", "plain")):
+            load = {"seconds": options.seconds, "connections": options.connections}
+            row = fire(server, server.url, shot, token, run="f", **load)
+            found[f"GET {name}, {user} user"] = asdict(row)
+            print(f"{f'GET {name}, {user} user':32} {row.cpu:9.1f} {row.per_second:27.0f}/s", flush=True)
+        server.stop()
+    return found
+
+
 def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     (folder / "tokens.csv").write_text(f'{TOKEN},admin,1,"system:masters"\n')
     server = Served(folder / "data", folder / "server.log", "--token-auth-file", str(folder / "tokens.csv"))
@@ -250,6 +270,8 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
             print(f"{name:32} {row['ours']['cpu']:9.1f} {row['limit']['cpu']:9.1f} {row['ratio']:6.2f}x", flush=True)
         limit.stop()
     server.stop()
+    if options.only.lower() in "get fair, two limits":
+        measured["priority and fairness"] = fairness_rows(folder, options)
     if options.only.lower() in POD_ALONE:
         measured[POD_ALONE] = _pod_alone(measured)
     if not options.quick and options.only.lower() in "start":

@@ -46,6 +46,7 @@ class Request:
         self.target = target
         self.path, _, self.query = target.partition("?")
         self.header = headers.get
+        self.headers = list(headers.items())
         self.connection = Connection()
 
 
@@ -62,6 +63,7 @@ def waiting(ctx: RequestContext) -> Awaitable[Answer]:
 
 
 USERS = {"secret": User("admin", groups=("system:masters",)), "plain": User("alice", groups=("system:authenticated",))}
+ROUNDS = 40
 Spec = TypeVar("Spec")
 
 
@@ -93,22 +95,28 @@ def main() -> None:
 
     target = "/api/v1/namespaces/default/configmaps/one"
 
+    cases: dict[str, tuple[Any, Request]] = {}
+    for fair, limits in ((False, "max-in-flight"), (True, "priority and fairness")):
+        chain = chain_of(fair)
+        for token, user in USERS.items():
+            headers = {b"authorization": f"Bearer {token}".encode(), b"accept": b"application/json"}
+            for method in ("GET", "PUT"):
+                cases[f"{method} of {user.name}, {limits}"] = chain, Request(method, target, headers)
+
     async def run() -> None:
-        for fair, limits in ((False, "max-in-flight"), (True, "priority and fairness")):
-            chain = chain_of(fair)
-            for token, user in USERS.items():
-                headers = {b"authorization": f"Bearer {token}".encode(), b"accept": b"application/json"}
-                for method in ("GET", "PUT"):
-                    best = float("inf")
-                    request = Request(method, target, headers)
-                    for _ in range(5):
-                        begin = time.process_time()
-                        for _ in range(count // 5):
-                            answer = chain(request)
-                            if method == "PUT":
-                                await answer
-                        best = min(best, (time.process_time() - begin) / (count // 5))
-                    print(f"{method} of {user.name}, {limits}: {best * 1e6:.2f} us a request")
+        # In turns and the best of many, so that what else the machine does falls on all alike.
+        best = dict.fromkeys(cases, float("inf"))
+        batch = max(1, count // ROUNDS)
+        for _ in range(ROUNDS):
+            for name, (chain, request) in cases.items():
+                begin = time.process_time()
+                for _ in range(batch):
+                    answer = chain(request)
+                    if request.method == "PUT":
+                        await answer
+                best[name] = min(best[name], (time.process_time() - begin) / batch)
+        for name, seconds in best.items():
+            print(f"{name}: {seconds * 1e6:.2f} us a request")
 
     asyncio.run(run())
 

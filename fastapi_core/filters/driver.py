@@ -73,13 +73,15 @@ class Chain:
     def _finish(self, ctx: RequestContext, answer: Answer) -> Answer:
         """Complete the headers and give back what the request occupied. The endpoint's own list is left alone."""
         answer.headers = [*answer.headers, *ctx.headers]
-        for after in self._afters:
-            after(ctx, answer)
-        # Last: a filter may keep it for the beginning of a stream.
-        release = ctx.release
-        if release is not None:
-            ctx.release = None
-            release()
+        try:
+            for after in self._afters:
+                after(ctx, answer)
+        finally:
+            # Last: a filter may keep it for the beginning of a stream.
+            release = ctx.release
+            if release is not None:
+                ctx.release = None
+                release()
         return answer
 
     async def _wait(
