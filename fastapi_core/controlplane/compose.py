@@ -61,7 +61,7 @@ async def compose(completed: Completed) -> GenericServer:
     server.add_hook("announce-server-address", announce)
     server.on_shutdown(lambda: watches.shutdown(config.watch_grace), "watches")
     opened.install(server)
-    hooks.install(server, resources, options, config.authorizer)
+    hooks.install(server, resources, options)
     if flow is not None:
         flow.install(server)
     export_storage_metrics(metrics, opened.storage, opened.cacher, resources.definitions)
