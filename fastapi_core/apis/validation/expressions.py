@@ -79,10 +79,12 @@ class PolicyExpressions:
         self._compile(text, (STRING, NULL), path)
 
     def mutation(self, text: str, kind: str, path: str) -> None:
-        from fastapi_core.cel.admission import APPLY_CONFIGURATION, JSON_PATCH
+        from fastapi_core.cel.admission import APPLY_CONFIGURATION, EMPTY_PATCH, JSON_PATCH
 
         wanted = APPLY_CONFIGURATION if kind == "ApplyConfiguration" else JSON_PATCH
-        self._compile(text, wanted, path, patches=True)
+        found = self._compile(text, (), path, patches=True)
+        if found is not None and found != wanted and not (wanted is JSON_PATCH and found == EMPTY_PATCH):
+            self._report.invalid(path, text.strip(), f"must evaluate to {wanted} but got {found}")
 
 
 def device_selector(text: str, path: str, report: Report) -> None:
