@@ -365,6 +365,7 @@ _SIZES: Final[list[tuple[str, Any]]] = [
     for entry in ((f"size_{name} size({text}) -> int", len), (f"{name}_size {text}::size() -> int", len))
 ]
 
+
 def _contains_text(text: Any, part: str) -> bool:
     if type(text) is not str:
         raise no_overload()
