@@ -65,9 +65,11 @@ async def compose(completed: Completed) -> GenericServer:
     except BaseException:
         await storage.close()
         raise
+    who = identity.authenticator(completed, resources)
+    resources.backends.reviewer = (who.review, who.audiences)
     config = replace(
         completed.config,
-        authenticator=identity.authenticator(completed, resources),
+        authenticator=who,
         authorizer=authority.authorizer(completed, resources),
     )
     routers: list[Router[Endpoint]] = []
@@ -88,6 +90,7 @@ async def compose(completed: Completed) -> GenericServer:
     server.add_health_check("etcd", storage.check)
     server.add_health_check("etcd-readiness", storage.check, (READYZ,))
     keepers = _bootstrap(server, resources, options)
+    who.attach(server)
     server.add_hook("storage-compaction", compaction)
     server.add_hook("announce-server-address", announce)
     server.on_shutdown(watches.shutdown, "watches")
@@ -101,6 +104,7 @@ async def compose(completed: Completed) -> GenericServer:
     routes = resources.routes(watches, config.authorizer)
     routes += discovery.routes()
     routes += server_routes.routes(server)
+    routes += who.routes(server)
     routes += _openapi_routes(OpenAPIEndpoints(OpenAPIDocuments(resources.definitions)))
     routes += index_routes(routes, __version__)
     routers.append(Router(routes))

@@ -15,8 +15,7 @@ _VALUES = """
     audit-webhook-batch-max-size audit-webhook-batch-max-wait audit-webhook-batch-throttle-burst
     audit-webhook-batch-throttle-qps audit-webhook-config-file audit-webhook-initial-backoff audit-webhook-mode
     audit-webhook-truncate-max-batch-size audit-webhook-truncate-max-event-size audit-webhook-version
-    authentication-config authentication-token-webhook-cache-ttl authentication-token-webhook-config-file
-    authentication-token-webhook-version authorization-config authorization-mode authorization-policy-file
+    authorization-config authorization-mode authorization-policy-file
     authorization-webhook-cache-authorized-ttl authorization-webhook-cache-unauthorized-ttl
     authorization-webhook-config-file authorization-webhook-version cert-dir
     coordinated-leadership-lease-duration coordinated-leadership-renew-deadline
@@ -28,12 +27,9 @@ _VALUES = """
     etcd-servers etcd-servers-overrides feature-gates goaway-chance http2-max-streams-per-connection
     kubernetes-service-node-port lease-reuse-duration-seconds log-flush-frequency
     log-json-info-buffer-size log-text-info-buffer-size max-connection-bytes-per-sec min-compatibility-version
-    oidc-ca-file oidc-client-id oidc-groups-claim oidc-groups-prefix oidc-issuer-url oidc-required-claim
-    oidc-signing-algs oidc-username-claim oidc-username-prefix peer-advertise-ip peer-advertise-port
-    peer-ca-file proxy-client-cert-file proxy-client-key-file requestheader-allowed-names
-    requestheader-client-ca-file requestheader-extra-headers-prefix requestheader-group-headers
-    requestheader-uid-headers requestheader-username-headers runtime-config
-    service-account-jwks-uri service-account-key-file
+    peer-advertise-ip peer-advertise-port
+    peer-ca-file proxy-client-cert-file proxy-client-key-file
+    runtime-config
     service-account-signing-endpoint show-hidden-metrics-for-version
     shutdown-watch-termination-grace-period storage-backend storage-initialization-timeout storage-media-type
     tls-cipher-suites tls-curve-preferences tls-min-version tls-sni-cert-key tracing-config-file vmodule
@@ -43,9 +39,9 @@ _SWITCHES = """
     aggregator-reject-forwarding-redirect allow-privileged audit-log-batch-throttle-enable audit-log-compress
     audit-log-truncate-enabled audit-webhook-batch-throttle-enable audit-webhook-truncate-enabled
     contention-profiling disable-http2-serving emulation-forward-compatible enable-aggregator-routing
-    enable-bootstrap-token-auth enable-garbage-collector enable-logs-handler enable-priority-and-fairness
+    enable-garbage-collector enable-logs-handler enable-priority-and-fairness
     encryption-provider-config-automatic-reload log-json-split-stream log-text-split-stream profiling
-    runtime-config-emulation-forward-compatible service-account-lookup
+    runtime-config-emulation-forward-compatible
     shutdown-send-retry-after watch-cache permit-address-sharing permit-port-sharing
 """
 
@@ -53,9 +49,9 @@ INERT: dict[str, bool] = dict.fromkeys(_VALUES.split(), False) | dict.fromkeys(_
 
 _PROTECTIVE = """
     admission-control admission-control-config-file audit-log-path audit-policy-file audit-webhook-config-file
-    authentication-config authentication-token-webhook-config-file authorization-config authorization-mode
+    authorization-config authorization-mode
     authorization-policy-file authorization-webhook-config-file egress-selector-config-file enable-admission-plugins
-    encryption-provider-config etcd-servers etcd-servers-overrides oidc-issuer-url requestheader-client-ca-file
+    encryption-provider-config etcd-servers etcd-servers-overrides
     tls-cipher-suites tls-min-version
 """
 PROTECTIVE = frozenset(_PROTECTIVE.split())
