@@ -57,6 +57,10 @@ class Known:
     until: float = 0.0
     """Wall clock second."""
     hangs_on: tuple[tuple[Callable[[str], CachedObject | None], str, CachedObject], ...] = ()
+    warning: str = ""
+    """Told to whoever uses the token, with every request."""
+    notes: tuple[tuple[str, str], ...] = ()
+    """Annotations of the audit events of its requests."""
 
     def holds(self, now: float) -> bool:
         if now >= self.until:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass
+from time import monotonic
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
 from fastapi_core.authn import x509
 from fastapi_core.authn.base import WrongCredential, with_authenticated
+from fastapi_core.obs import logs
 from fastapi_core.request.context import User
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from fastapi_core.authn.trust import Trust
     from fastapi_core.http.exchange import Header
     from fastapi_core.request.context import RequestContext
+
+log = logs.get("authn")
 
 STANDARD_PREFIX = b"x-remote-"
 _STANDARD = (b"x-remote-user", b"x-remote-uid", b"x-remote-group")
@@ -103,11 +107,12 @@ def _is_hex(digits: bytes) -> bool:
     return all(digit in b"0123456789abcdefABCDEF" for digit in digits)
 
 
-class Stripped:
-    """Around all authenticators: whatever they said, the headers of front proxies go no further."""
+class Outermost:
+    """Around all authenticators: whatever they say, the headers of front proxies go no further, and refusals are logged."""
 
     def __init__(self, inner: Authenticator, names: HeaderNames | None = None) -> None:
         self._inner = inner
+        self._refusals = Refusals()
         given = names or HeaderNames()
         self._exact = frozenset((*_STANDARD, *given.user, *given.uid, *given.group))
         self._prefixes = tuple(dict.fromkeys((_STANDARD_EXTRA, *given.extra)))
@@ -115,19 +120,27 @@ class Stripped:
         self._suspect = tuple(dict.fromkeys((STANDARD_PREFIX, *given.user, *given.uid, *given.group, *given.extra)))
 
     def authenticate(self, ctx: RequestContext) -> User | Awaitable[User | None] | None:
-        answer = self._inner.authenticate(ctx)
+        try:
+            answer = self._inner.authenticate(ctx)
+        except WrongCredential as error:
+            self._refusals.tell(error)
+            raise
         for name, _ in ctx.request.headers:
             if name.startswith(self._suspect):
                 break
         else:
-            return answer
+            return answer if answer is None or isinstance(answer, User) else self._later(ctx, answer)
         if answer is None or isinstance(answer, User):
             self._strip(ctx)
             return answer
         return self._later(ctx, answer)
 
     async def _later(self, ctx: RequestContext, pending: Awaitable[User | None]) -> User | None:
-        user = await pending
+        try:
+            user = await pending
+        except WrongCredential as error:
+            self._refusals.tell(error)
+            raise
         self._strip(ctx)
         return user
 
@@ -136,3 +149,28 @@ class Stripped:
         headers[:] = [
             header for header in headers if header[0] not in self._exact and not header[0].startswith(self._prefixes)
         ]
+
+
+class Refusals:
+    """Why callers were refused, for the operator; a flood of them is counted instead of written."""
+
+    #: Lines a second.
+    MOST = 5
+
+    def __init__(self) -> None:
+        self._second = 0
+        self._told = 0
+        self._left_out = 0
+
+    def tell(self, error: WrongCredential) -> None:
+        second = int(monotonic())
+        if second != self._second:
+            self._second, self._told = second, 0
+        if self._told >= self.MOST:
+            self._left_out += 1
+            return
+        self._told += 1
+        reasons = ", ".join(error.reasons)
+        more = {"leftOut": self._left_out} if self._left_out else {}
+        self._left_out = 0
+        log.warning("Unable to authenticate the request", err=reasons[:1024], **more)

@@ -103,6 +103,8 @@ class Bearer:
         now = ctx.request.received
         known = self._memory.get(header)
         if known is not None and known.holds(now):
+            if known.notes or known.warning:
+                _tell(ctx, known)
             return known.user
         token, hidden = bearer_token(header)
         if not token:
@@ -111,14 +113,14 @@ class Bearer:
             return None
         found = self._tokens.check(decoded(token), self._tokens.implicit or None, now)
         if found is None or isinstance(found, Known):
-            return self._conclude(header, found, now)
-        return self._later(header, found, now)
+            return self._conclude(ctx, header, found)
+        return self._later(ctx, header, found)
 
-    async def _later(self, header: bytes, pending: Awaitable[Known | None], now: float) -> User:
-        return self._conclude(header, await pending, now)
+    async def _later(self, ctx: RequestContext, header: bytes, pending: Awaitable[Known | None]) -> User:
+        return self._conclude(ctx, header, await pending)
 
-    def _conclude(self, header: bytes, known: Known | None, now: float) -> User:
-        user = accepted(known)
+    def _conclude(self, ctx: RequestContext, header: bytes, known: Known | None) -> User:
+        user, now = accepted(ctx, known), ctx.request.received
         assert known is not None
         if known.until > now and len(header) <= _LONGEST:
             if len(self._memory) >= _MEMORY:
@@ -156,7 +158,7 @@ class WebSocketProtocol:
         return self._conclude(ctx, await pending, others)
 
     def _conclude(self, ctx: RequestContext, known: Known | None, others: list[bytes]) -> User:
-        user = accepted(known)
+        user = accepted(ctx, known)
         headers = ctx.request.headers
         headers[:] = [header for header in headers if header[0] != PROTOCOL_HEADER]
         headers.append((PROTOCOL_HEADER, b",".join(others)))
@@ -187,11 +189,21 @@ def _protocols(values: list[bytes]) -> tuple[str, list[bytes]]:
         raise WrongCredential("invalid base64.bearer.authorization token") from None
 
 
-def accepted(known: Known | None) -> User:
+def accepted(ctx: RequestContext, known: Known | None) -> User:
     """The user of a token somebody knows; WrongCredential for one that nobody does."""
     if known is None:
         raise WrongCredential(INVALID)
+    _tell(ctx, known)
     return with_authenticated(known.user)
+
+
+def _tell(ctx: RequestContext, known: Known) -> None:
+    if known.warning:
+        ctx.warn(known.warning)
+    annotate = getattr(ctx, "annotate", None)
+    if annotate is not None:
+        for key, value in known.notes:
+            annotate(key, value)
 
 
 def decoded(token: bytes) -> str:

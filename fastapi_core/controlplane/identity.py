@@ -9,6 +9,9 @@ from fastapi_core.authn.base import Audiences, Known, TokenAuthenticator, with_a
 from fastapi_core.authn.bootstrap import BootstrapTokens
 from fastapi_core.authn.serviceaccounts import BoundTokens, Keys, LegacyTokens, Objects, Source
 from fastapi_core.authn.tokens import bearer_token, decoded
+from fastapi_core.controlplane.authentication_info import CONFIG_MAPS, AuthenticationInfo
+from fastapi_core.controlplane.keeper import Keeper
+from fastapi_core.controlplane.legacy_tokens import LegacyTokenUses
 from fastapi_core.options.credentials import read_keys
 from fastapi_core.request.context import ANONYMOUS
 from fastapi_core.rest import openid
@@ -38,9 +41,13 @@ class Identity:
         self._issuers: Issuers | None = None
         self._file: ConfigFile | None = None
         objects = _objects(resources)
+        self._uses = LegacyTokenUses(resources.stores[SECRETS], completed.config.metrics)
+        self._info = AuthenticationInfo(completed, resources.stores[CONFIG_MAPS])
         kinds: list[TokenAuthenticator] = [
             known.static_tokens(),
-            LegacyTokens(self._keys, known.audiences, objects, lookup=flags.service_account_lookup),
+            LegacyTokens(
+                self._keys, known.audiences, objects, lookup=flags.service_account_lookup, used=self._uses.used
+            ),
             BoundTokens(known.issuers, self._keys, known.audiences, objects),
         ]
         if flags.enable_bootstrap_token_auth:
@@ -75,8 +82,13 @@ class Identity:
         return openid.routes(self._known.issuers[0], jwks_uri, lambda: self._keys.all)
 
     def attach(self, server: GenericServer) -> None:
-        """What runs beside the requests: fetching keys, following the configuration file."""
+        """What runs beside the requests: objects that tell of us, fetching keys, following the configuration file."""
         issuers, file = self._issuers, self._file
+        info = Keeper("authentication-info", self._info.publish, 60.0)
+        server.add_hook("start-cluster-authentication-info-controller", info.start)
+        server.add_hook("start-legacy-token-tracking-controller", self._info.track_legacy_tokens)
+        server.on_shutdown(info.stop, "authentication info")
+        server.on_stop(self._uses.close, "uses of legacy tokens")
         if issuers is None:
             return
 

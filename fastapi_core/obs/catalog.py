@@ -62,6 +62,16 @@ class Metrics:
         )  # fmt: skip
 
         self.authentication_attempts = counter("authentication_attempts", "Authentications by result.", ("result",))
+        accounts = "serviceaccount_{}_total"
+        self.legacy_auto_token_uses = counter(
+            accounts.format("legacy_auto_token_uses"), "Uses of generated service account tokens in secrets."
+        )
+        self.legacy_manual_token_uses = counter(
+            accounts.format("legacy_manual_token_uses"), "Uses of service account tokens in secrets somebody made."
+        )
+        self.invalid_legacy_token_uses = counter(
+            accounts.format("invalid_legacy_auto_token_uses"), "Uses of service account tokens marked invalid."
+        )
         self.authorization_attempts = counter("authorization_attempts_total", "Authorizations by result.", ("result",))
 
         watched = ("group", "version", "resource")

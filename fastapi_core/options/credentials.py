@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastapi_core.authn.base import MASTERS, PUBLIC_PATHS, Anonymous, Authenticator, Union
-from fastapi_core.authn.frontproxy import FrontProxy, HeaderNames, Stripped
+from fastapi_core.authn.frontproxy import FrontProxy, HeaderNames, Outermost
 from fastapi_core.authn.issuer import DEFAULT_ISSUER
 from fastapi_core.authn.tokens import Bearer, StaticTokens, Tokens, WebSocketProtocol, load_token_file
 from fastapi_core.authn.trust import Trust
@@ -70,7 +70,7 @@ class Credentials:
         if self.proxy_trust is not None:
             ways.append(FrontProxy(self.proxy_trust, self.names, self.flags.requestheader_allowed_names))
         ways += [ClientCertificates(self.client_trust), bearer, WebSocketProtocol(tokens)]
-        return Stripped(Union(ways, self.anonymous()), self.names), bearer, tokens
+        return Outermost(Union(ways, self.anonymous()), self.names), bearer, tokens
 
 
 def load(options: Options, pki: Pki) -> Credentials:
