@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from fastapi_core.authn.base import WrongCredential
 from fastapi_core.authn.frontproxy import FrontProxy, HeaderNames, Outermost, Refusals
-from fastapi_core.obs import logs
 from fastapi_core.request.context import RequestContext, User
 from tests.fixtures.exchange import FakeRequest
 
@@ -73,15 +72,9 @@ async def test_headers_are_taken_out_while_others_wait() -> None:
 
 
 def test_refusals_are_told_and_a_flood_is_counted() -> None:
-    handler = logs.capture()
-    try:
-        refusals = Refusals()
-        for _ in range(3 * Refusals.MOST):
-            refusals.tell(WrongCredential("why"))
-        assert refusals._left_out >= Refusals.MOST
-    finally:
-        import logging
-
-        logging.getLogger().removeHandler(handler)
+    refusals = Refusals()
+    for _ in range(3 * Refusals.MOST):
+        refusals.tell(WrongCredential("why"))
+    assert refusals._left_out >= Refusals.MOST
     with pytest.raises(WrongCredential):
         Outermost(Nobody(WrongCredential("no"))).authenticate(context([]))

@@ -52,7 +52,7 @@ def test_nobody_is_taken_in_by_the_algorithm_of_the_header(private: Any) -> None
         for algorithm in ("HS256", "HS384", "HS512"):
             assert not key.verify(jws.parse(token(secret or b"\0", CLAIMS, algorithm=algorithm)))
     for algorithm in ("", "nOnE", "RS1", "ES256K", "EdDSA", "RS256 ", "rs256"):
-        head, claims, signature = token(private, CLAIMS).split(".")
+        _, claims, signature = token(private, CLAIMS).split(".")
         forged = f"{b64(json.dumps({'alg': algorithm}).encode())}.{claims}.{signature}"
         assert not key.verify(jws.parse(forged))
 
