@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := setup.py pyproject.toml $(wildcard _ext/*.pyx) $(wildcard fastapi_core/_ext/*.pxd)
+SOURCES := setup.py pyproject.toml $(wildcard _ext/*.pyx) $(wildcard _ext/*.pxi) $(wildcard fastapi_core/_ext/*.pxd)
 DATA_DIR ?= data
 PORT ?= 6443
 BIND ?= 127.0.0.1

@@ -125,7 +125,7 @@ cdef class FieldPlan:
     cdef int card
     cdef bint pointer
     cdef int omit
-    cdef bint keep_empty
+    cdef int keep_empty
     cdef str wanted
     cdef str container
     cdef object convert
@@ -143,7 +143,7 @@ cdef class FieldPlan:
         bint pointer,
         int omit,
         *,
-        bint keep_empty=False,
+        int keep_empty=0,
         str wanted="",
         str container="",
         object convert=None,
@@ -301,13 +301,20 @@ cdef object single(FieldPlan field, object value, _Run run):
     return result
 
 
+cdef inline object empty(FieldPlan field, object value):
+    """What a list or map without members becomes."""
+    if field.omit:
+        return value if field.keep_empty == 2 else DROP
+    return value if field.keep_empty else None
+
+
 cdef object items(FieldPlan field, object value, _Run run):
     cdef list out
     cdef Py_ssize_t i, before
     if type(value) is not list:
         raise Mismatch(describe(value), field.container)
     if not value:
-        return DROP if field.omit else value if field.keep_empty else None
+        return empty(field, value)
     out = []
     for i in range(PyList_GET_SIZE(value)):
         before = run.seen()
@@ -326,7 +333,7 @@ cdef object entries(FieldPlan field, object value, _Run run):
     if type(value) is not dict:
         raise Mismatch(describe(value), field.container)
     if not value:
-        return DROP if field.omit else value if field.keep_empty else None
+        return empty(field, value)
     for key, item in (<dict>value).items():
         if last is not None and key < last:
             ordered = False

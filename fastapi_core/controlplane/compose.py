@@ -14,7 +14,7 @@ from fastapi_core import __version__
 from fastapi_core._ext.router import Router
 from fastapi_core.apis.allocation import ServiceAllocator
 from fastapi_core.apis.resources import builtin
-from fastapi_core.controlplane import authority, bootstrap, identity, outside
+from fastapi_core.controlplane import authority, bootstrap, identity, outside, policies
 from fastapi_core.controlplane.keeper import Keeper
 from fastapi_core.controlplane.metrics import WatchMetrics, export_storage_metrics
 from fastapi_core.controlplane.resources import Resources
@@ -122,6 +122,8 @@ def _bootstrap(server: GenericServer, resources: Resources, options: Options) ->
     server.add_hook(
         "scheduling/bootstrap-system-priority-classes", lambda: bootstrap.priority_classes(resources.priority_classes)
     )
+    if authority.uses_roles(options):
+        server.add_hook("rbac/bootstrap-roles", lambda: policies.bootstrap(resources))
     server.add_hook("start-service-ip-repair-controllers", resources.services.repair)
     server.add_hook(
         "start-kubernetes-service-cidr-controller", lambda: bootstrap.service_range(resources.service_ranges, networks)

@@ -14,6 +14,7 @@ from fastapi_core.filters import headers
 from fastapi_core.filters.dispatch import Dispatch, TooLarge
 from fastapi_core.filters.driver import Chain, Filter
 from fastapi_core.filters.identity import Authentication, Authorization
+from fastapi_core.filters.impersonation import Impersonation
 from fastapi_core.filters.limits import Deadline, MaxInFlight, ShutdownGate
 from fastapi_core.filters.measure import RequestMetrics
 from fastapi_core.http.exchange import Answer
@@ -95,7 +96,8 @@ def filters(config: ChainConfig) -> list[Filter]:
         Filter("cors", before=headers.cors(config.cors_allowed_origins)),
         Filter("authentication", before=Authentication(config.authenticator, config.metrics).before),
         # (audit: after authentication, which names the user; before everything that may refuse)
-        # (impersonation: before the limits and authorization, which judge the impersonated user)
+        # Before the limits and authorization, which judge the impersonated user.
+        Filter("impersonation", before=Impersonation(config.authorizer).before),
         # After authentication, so that limits know whom to exempt; before authorization, which may be slow.
         Filter("max-in-flight", before=in_flight.before),
         # Before dispatch: nobody learns from an answer what exists behind a refusal, and no body is decoded for it.

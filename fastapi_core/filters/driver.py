@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from time import monotonic
 from typing import TYPE_CHECKING
 
 from fastapi_core.errors import timeout
+from fastapi_core.filters.overdue import Overdue
 from fastapi_core.http.exchange import Answer, Response, Stream
 from fastapi_core.request.context import RequestContext
 
@@ -79,85 +79,36 @@ class Chain:
         return answer
 
     async def _wait(self, ctx: RequestContext, pending: Awaitable[Answer | None], position: int) -> Answer:
+        watched = self._overdue.enter(ctx.deadline) if ctx.deadline and self._bounded else None
         try:
-            if ctx.deadline and self._bounded:
-                answer = await self._overdue.within(ctx.deadline, self._resume(ctx, pending, position))
-            else:
-                answer = await self._resume(ctx, pending, position)
+            answer = await pending
+            if answer is None:
+                answer = await self._resume(ctx, position)
         except Exception as error:
             answer = self._caught(ctx, error)
         except asyncio.CancelledError:
-            if ctx.release is not None:
-                ctx.release()
-            for aborted in self._aborted:
-                aborted(ctx)
-            raise
+            if watched is None or not watched.overdue():
+                if ctx.release is not None:
+                    ctx.release()
+                for aborted in self._aborted:
+                    aborted(ctx)
+                raise
+            answer = self._caught(ctx, timeout(TOO_LONG))
+        finally:
+            if watched is not None:
+                watched.leave()
         return self._finish(ctx, answer)
 
-    async def _resume(self, ctx: RequestContext, pending: Awaitable[Answer | None], position: int) -> Answer:
-        """Wait for the filter or endpoint at `position`, then go on with the positions after it."""
+    async def _resume(self, ctx: RequestContext, position: int) -> Answer:
+        """The filter at `position` has let the request pass after a wait; go on with those after it."""
         while True:
-            answer = await pending
-            if answer is not None:
-                return answer
             for position, step in self._steps[position + 1 :]:  # noqa: B007, B020 - both are read after the loop
-                following = step(ctx)
-                if following is not None:
+                answer = step(ctx)
+                if answer is not None:
                     break
             else:
                 raise LookupError("no filter answered the request")
-            if isinstance(following, Response | Stream):
-                return following
-            pending = following
-
-
-class Overdue:
-    """Cuts off requests that wait past their deadline.
-
-    One timer looks after all of them every `PERIOD` seconds, so a request costs two dictionary operations; a deadline
-    nearer than that gets a timer of its own.
-    """
-
-    PERIOD = 0.25
-
-    def __init__(self) -> None:
-        self._due: dict[asyncio.Task[object], float] = {}
-        self._timer: asyncio.TimerHandle | None = None
-
-    async def within(self, deadline: float, pending: Awaitable[Answer]) -> Answer:
-        """The answer, or 504 at `deadline` (monotonic seconds). A TimeoutError from inside is not mistaken for it."""
-        left = deadline - monotonic()
-        if left < 2 * self.PERIOD:
-            return await _exactly(left, pending)
-        task = asyncio.current_task()
-        assert task is not None
-        self._due[task] = deadline
-        if self._timer is None:
-            self._timer = task.get_loop().call_later(self.PERIOD, self._sweep, task.get_loop())
-        try:
-            return await pending
-        except asyncio.CancelledError:
-            if self._due.get(task, 0.0) < 0:
-                task.uncancel()
-                raise timeout(TOO_LONG) from None
-            raise
-        finally:
-            self._due.pop(task, None)
-
-    def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
-        now = monotonic()
-        for task, deadline in self._due.items():
-            if 0 <= deadline <= now:
-                self._due[task] = -1.0
-                task.cancel()
-        self._timer = loop.call_later(self.PERIOD, self._sweep, loop) if self._due else None
-
-
-async def _exactly(seconds: float, pending: Awaitable[Answer]) -> Answer:
-    try:
-        async with asyncio.timeout(seconds) as scope:
-            return await pending
-    except TimeoutError:
-        if scope.expired():
-            raise timeout(TOO_LONG) from None
-        raise
+            if not isinstance(answer, Response | Stream):
+                answer = await answer
+            if answer is not None:
+                return answer

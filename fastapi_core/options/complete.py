@@ -9,6 +9,8 @@ import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 
+from fastapi_core.authn.base import MASTERS
+from fastapi_core.authz.base import AlwaysAllow, PrivilegedGroup
 from fastapi_core.obs import logs
 from fastapi_core.options import credentials
 from fastapi_core.options.certificates import CertificatesError, Pki, ensure
@@ -127,8 +129,9 @@ def _config(options: Options, pki: Pki, known: credentials.Credentials) -> Serve
     serving, generic, who = options.serving, options.generic, options.authentication
     client_cas = tuple(path for path in (pki.ca, who.client_ca_file, who.requestheader_client_ca_file) if path)
     return ServerConfig(
-        # What needs no store; the composition adds the rest.
+        # What needs no store, until the composition has opened it and asks those of the options.
         authenticator=known.union([known.static_tokens()])[0],
+        authorizer=AlwaysAllow() if options.authorization.open else PrivilegedGroup(MASTERS),
         tls=TLSFiles(
             serving.tls_cert_file or pki.serving_cert, serving.tls_private_key_file or pki.serving_key, client_cas
         ),

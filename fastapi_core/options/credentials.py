@@ -116,11 +116,7 @@ def load(options: Options, pki: Pki) -> Credentials:
         flags.requestheader_group_headers,
         flags.requestheader_extra_headers_prefix,
     )
-    return Credentials(flags, client, proxy, names, users, config, webhook, _authorized(options))
-
-
-def _authorized(options: Options) -> bool:
-    return not getattr(options.authorization, "open", True)
+    return Credentials(flags, client, proxy, names, users, config, webhook, not options.authorization.open)
 
 
 def _token_file(path: str) -> dict[str, User]:

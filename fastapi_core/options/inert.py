@@ -15,9 +15,7 @@ _VALUES = """
     audit-webhook-batch-max-size audit-webhook-batch-max-wait audit-webhook-batch-throttle-burst
     audit-webhook-batch-throttle-qps audit-webhook-config-file audit-webhook-initial-backoff audit-webhook-mode
     audit-webhook-truncate-max-batch-size audit-webhook-truncate-max-event-size audit-webhook-version
-    authorization-config authorization-mode authorization-policy-file
-    authorization-webhook-cache-authorized-ttl authorization-webhook-cache-unauthorized-ttl
-    authorization-webhook-config-file authorization-webhook-version cert-dir
+    authorization-config cert-dir
     coordinated-leadership-lease-duration coordinated-leadership-renew-deadline
     coordinated-leadership-retry-period debug-socket-path default-not-ready-toleration-seconds
     default-unreachable-toleration-seconds delete-collection-workers disable-admission-plugins disabled-metrics
@@ -49,8 +47,7 @@ INERT: dict[str, bool] = dict.fromkeys(_VALUES.split(), False) | dict.fromkeys(_
 
 _PROTECTIVE = """
     admission-control admission-control-config-file audit-log-path audit-policy-file audit-webhook-config-file
-    authorization-config authorization-mode
-    authorization-policy-file authorization-webhook-config-file egress-selector-config-file enable-admission-plugins
+    authorization-config egress-selector-config-file enable-admission-plugins
     encryption-provider-config etcd-servers etcd-servers-overrides
     tls-cipher-suites tls-min-version
 """

@@ -171,6 +171,8 @@ def _check_files(options: Options) -> list[str]:
         ("tls-private-key-file", options.serving.tls_private_key_file),
         ("client-ca-file", options.authentication.client_ca_file),
         ("token-auth-file", options.authentication.token_auth_file),
+        ("authorization-policy-file", options.authorization.authorization_policy_file),
+        ("authorization-webhook-config-file", options.authorization.authorization_webhook_config_file),
         ("service-account-signing-key-file", options.authentication.service_account_signing_key_file),
         ("kubelet-certificate-authority", options.kubelet.kubelet_certificate_authority),
         ("kubelet-client-certificate", options.kubelet.kubelet_client_certificate),

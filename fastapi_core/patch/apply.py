@@ -11,15 +11,14 @@ from typing import Any, NamedTuple
 import orjson
 
 from fastapi_core import errors
+from fastapi_core._ext.fieldset import ItemError, Shape, compare, field_set, merge, remove, same, with_named
 from fastapi_core.codec import json as json_codec
 from fastapi_core.errors import APIError
-from fastapi_core.patch import conform, fieldset, managers, typed_merge
+from fastapi_core.patch import conform, fieldset, managers
 from fastapi_core.patch.conflicts import ApplyConflictError, listed, without
 from fastapi_core.patch.fieldset import FieldSet
 from fastapi_core.patch.managers import Identity, Managed, Record
-from fastapi_core.patch.shapes import Shape
 from fastapi_core.patch.tracking import BEFORE_APPLY, Tracker, Tree
-from fastapi_core.patch.typed import ItemError, compare, equal, field_set
 
 ANNOTATIONS_LIMIT = 256 * 1024
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -77,15 +76,17 @@ class Applier:
             tracker.record_update({}, current, managed, BEFORE_APPLY, now)
         tracker.reconcile(managed)
         last = managed.get(who)
-        merged = typed_merge.merge(tracker.shape, current, config)
+        merged = merge(tracker.shape, current, config)
         fields = tracker.named(config)
+        if last is not None and fields == last.fields:
+            fields = last.fields
         managed[who] = Record(fields, tracker.version, last.time if last is not None else None)
         if last is not None:
             merged = self._prune(merged, config, managed, who, last)
         self._take(managed, current, merged, who, force=force)
         if not managed[who].fields:
             del managed[who]
-        if equal(merged, current):
+        if same(merged, current):
             return Applied(None, managed)
         if who in managed:
             managed[who].time = now
@@ -122,14 +123,15 @@ class Applier:
     def _prune(self, merged: Tree, config: Tree, managed: Managed, who: Identity, last: Record) -> Tree:
         """Take away what the applier named last time, does not name now and nobody else owns."""
         tracker = self._tracker
-        if last.version == tracker.version and not fieldset.difference(last.fields, managed[who].fields):
+        fields = managed[who].fields
+        if last.version == tracker.version and (last.fields is fields or not fieldset.difference(last.fields, fields)):
             return merged
         there = tracker.seen_in(last.version, merged)
         if there is None:
             return merged
         whole, shape = there.tree, there.shape
-        named = typed_merge.with_named(shape, last.fields)
-        pruned = typed_merge.remove(shape, whole, named)
+        named = with_named(shape, last.fields)
+        pruned = remove(shape, whole, named)
         # The configuration's own system fields count here, although nobody comes to own them.
         owned = {tracker.version: field_set(tracker.settable, config)}
         for record in managed.values():
@@ -139,15 +141,15 @@ class Applier:
         for version, fields in owned.items():
             pruned = self._add_back_in(version, last.version, whole, pruned, fields)
         gone = fieldset.intersection(fieldset.difference(everything, _all(shape, pruned)), named)
-        pruned = typed_merge.remove(shape, whole, gone)
+        pruned = remove(shape, whole, gone)
         back = tracker.seen_in(tracker.version, pruned, last.version)
         return merged if back is None else back.tree
 
     @staticmethod
     def _add_back(shape: Shape, whole: Tree, everything: FieldSet, pruned: Tree, owned: FieldSet) -> Tree:
         """`pruned` with what some own; `everything` are the paths of `whole`."""
-        kept = fieldset.union(_all(shape, pruned), typed_merge.with_named(shape, owned))
-        return typed_merge.remove(shape, whole, fieldset.difference(everything, kept))
+        kept = fieldset.union(_all(shape, pruned), with_named(shape, owned))
+        return remove(shape, whole, fieldset.difference(everything, kept))
 
     def _add_back_in(self, version: str, home: str, whole: Tree, pruned: Tree, owned: FieldSet) -> Tree:
         """`_add_back` for entries of another version than the trees are in."""
@@ -206,7 +208,7 @@ def _sorted(value: Any) -> Any:
 
 
 def _all(shape: Shape, tree: Tree) -> FieldSet:
-    return typed_merge.with_named(shape, field_set(shape, tree))
+    return with_named(shape, field_set(shape, tree))
 
 
 def named(config: Tree) -> str:

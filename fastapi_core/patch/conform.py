@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from fastapi_core._ext.fieldset import ItemError, Shape, conforms
 from fastapi_core.codec import json as json_codec
 from fastapi_core.patch import fieldset
-from fastapi_core.patch.shapes import DEDUCED, Kind, Shape
-from fastapi_core.patch.typed import ItemError, item_element
+from fastapi_core.patch.shapes import DEDUCED, Kind
 
 Problem = tuple[str, str]
 """Path and what is wrong there."""
@@ -25,6 +25,11 @@ _CLASSES: Final[dict[str, tuple[type, ...]]] = {
 
 def problems(shape: Shape, tree: dict[str, Any]) -> list[Problem]:
     """Everything that does not fit: unknown members, values of another kind, repeated or unidentifiable items."""
+    return [] if conforms(shape, tree) else named_problems(shape, tree)
+
+
+def named_problems(shape: Shape, tree: dict[str, Any]) -> list[Problem]:
+    """The same for an object that is known not to fit."""
     found: list[Problem] = []
     _object(shape, tree, "", found)
     return found
@@ -83,7 +88,7 @@ def _list(shape: Shape, value: list[Any], path: str, found: list[Problem]) -> No
     seen: set[str] = set()
     for index, item in enumerate(value):
         try:
-            element = item_element(shape, item)
+            element = shape.element(item)
         except ItemError as error:
             found.append((path, f"element {index}: {error}"))
             return

@@ -5,26 +5,55 @@ keyed list, `v:"x"` an item of a set, `i:N` a place in a list. What stands under
 the set: `{}` the path alone; with the key `.` the path and the paths below; otherwise only the paths below. The root is
 no path: an empty root is the empty set.
 
-Sets are values: nothing here changes one in place, and results share what they can. Elements stand in the reference's
-order, which every operation keeps; canonical sets have no node that only holds `.`.
+Sets are values: nothing changes one in place, and results share what they can. Elements stand in the reference's order,
+which every operation keeps; canonical sets have no node that only holds `.`. The algebra is compiled
+(`_ext/fieldset.pyx`); here are path elements as texts, and documents of clients.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import Any, TypeAlias
 
 import orjson
 
+from fastapi_core._ext.fieldset import (
+    LEAF,
+    SELF,
+    covers,
+    difference,
+    intersection,
+    ordered,
+    rank,
+    union,
+)
 from fastapi_core.codec import json as json_codec
 from fastapi_core.errors import go_quote
 
-FieldSet: TypeAlias = dict[str, Any]
+__all__ = [
+    "LEAF",
+    "SELF",
+    "FieldSet",
+    "FieldsError",
+    "canonical",
+    "covers",
+    "difference",
+    "has",
+    "intersection",
+    "is_member",
+    "keyed",
+    "matching",
+    "of",
+    "ordered",
+    "parse",
+    "paths",
+    "rank",
+    "shown",
+    "union",
+    "valued",
+]
 
-LEAF: FieldSet = {}
-"""A path of the set with nothing below; shared, never changed."""
-SELF = "."
+FieldSet: TypeAlias = dict[str, Any]
 _MAX_DEPTH = 200
 
 
@@ -35,58 +64,14 @@ class FieldsError(ValueError):
 # Path elements
 
 
-def field(name: str) -> str:
-    return "f:" + name
-
-
-@lru_cache(maxsize=8192, typed=True)
-def keyed(names: tuple[str, ...], *values: Any) -> str:
-    """Element of an item of a keyed list; `names` sorted, one scalar value for each (values of other kinds: `keyed_by`)."""
-    return "k:" + json_codec.encode(dict(zip(names, values, strict=True))).decode()
-
-
-def keyed_by(key: dict[str, Any]) -> str:
-    """As `keyed`, for keys with values that cannot be hashed."""
+def keyed(key: dict[str, Any]) -> str:
+    """Element of an item of a keyed list."""
     return "k:" + json_codec.encode({name: key[name] for name in sorted(key)}).decode()
 
 
-@lru_cache(maxsize=8192, typed=True)
 def valued(value: Any) -> str:
     """Element of an item of a set."""
     return "v:" + json_codec.encode(value).decode()
-
-
-@lru_cache(maxsize=8192)
-def rank(element: str) -> tuple[Any, ...]:
-    """Sort key of an element: `.`, then fields, keys, values and places, each by content."""
-    kind = element[:2]
-    if kind == "f:":
-        return (1, element)
-    if kind == "k:":
-        key = orjson.loads(element[2:])
-        return (2, *((name, *_value_rank(key[name])) for name in sorted(key)))
-    if kind == "v:":
-        return (3, *_value_rank(orjson.loads(element[2:])))
-    return (4, int(element[2:])) if kind == "i:" else (0,)
-
-
-def _value_rank(value: Any) -> tuple[int, Any]:
-    """Order of JSON values: numbers, texts, truth values, then the rest."""
-    if value is True or value is False:
-        return (2, value)
-    if isinstance(value, int | float):
-        return (0, value)
-    if isinstance(value, str):
-        return (1, value)
-    return (5, "") if value is None else (3, json_codec.encode(value).decode())
-
-
-def ordered(node: FieldSet) -> FieldSet:
-    """The node with its elements in order."""
-    for element in node:
-        if element[:1] in "kvi":
-            return {element: node[element] for element in sorted(node, key=rank)}
-    return {element: node[element] for element in sorted(node)}
 
 
 def shown(element: str) -> str:
@@ -140,103 +125,6 @@ def has(fields: FieldSet, path: Iterable[str]) -> bool:
     return node is not None and is_member(node)
 
 
-def union(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Paths of either set."""
-    if not left:
-        return right
-    return _union(left, right) if right else left
-
-
-def _union(left: FieldSet, right: FieldSet) -> FieldSet:
-    if left == right:
-        return left
-    if not left:
-        return right if SELF in right else {SELF: LEAF, **right}
-    if not right:
-        return left if SELF in left else {SELF: LEAF, **left}
-    out = dict(left)
-    grown = False
-    for element, node in right.items():
-        known = out.get(element)
-        if known is None:
-            out[element] = node
-            grown = True
-        elif known is not node:
-            out[element] = _union(known, node)
-    return ordered(out) if grown else out
-
-
-def covers(left: FieldSet, right: FieldSet) -> bool:
-    """Whether every path of `right` is one of `left`."""
-    for element, below in right.items():
-        mine = left.get(element)
-        if mine is None or not (covers(mine, below) if below else is_member(mine)):
-            return False
-    return True
-
-
-def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Paths of both sets."""
-    out: FieldSet = {}
-    for element, node in left.items():
-        other = right.get(element)
-        if other is not None and element != SELF:
-            common = _intersection(node, other)
-            if common is not None:
-                out[element] = common
-    return out
-
-
-def _intersection(left: FieldSet, right: FieldSet) -> FieldSet | None:
-    below = intersection(left, right) if left and right else LEAF
-    if is_member(left) and is_member(right):
-        return {SELF: LEAF, **below} if below else LEAF
-    return below or None
-
-
-def difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Paths of the left set that are not in the right one; paths below a path of the right one stay."""
-    out: FieldSet = {}
-    changed = False
-    for element, node in left.items():
-        other = right.get(element)
-        if other is None or element == SELF:
-            out[element] = node
-            continue
-        rest = _difference(node, other)
-        if rest is not node:
-            changed = True
-        if rest is not None:
-            out[element] = rest
-    return out if changed else left
-
-
-def _difference(left: FieldSet, right: FieldSet) -> FieldSet | None:
-    if not left:
-        return None if is_member(right) else left
-    below = difference(left, right) if right else left
-    if SELF not in left:
-        return below or None
-    if not is_member(right):
-        return below if len(below) > 1 else LEAF
-    below = {element: node for element, node in below.items() if element != SELF}
-    return below or None
-
-
-def recursive_difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Paths of the left set that are neither in the right one nor below a path of it."""
-    out: FieldSet = {}
-    for element, node in left.items():
-        other = right.get(element)
-        if other is None or element == SELF:
-            out[element] = node
-        elif not is_member(other):
-            rest = recursive_difference(node, other)
-            if rest or not node:
-                out[element] = LEAF if len(rest) == 1 and SELF in rest else rest
-    return out
-
-
 def matching(fields: FieldSet, patterns: Iterable[tuple[str, ...]]) -> FieldSet:
     """Paths that begin like one of the patterns: field names, or `*` for any item of a list."""
     listed = list(patterns)
@@ -283,7 +171,7 @@ def _parse(document: FieldSet, depth: int) -> FieldSet:
         if len(node) == 1 and SELF in node:
             node = LEAF
         known = out.get(element)
-        out[element] = node if known is None else _union(known, node)
+        out[element] = node if known is None else union({element: known}, {element: node})[element]
     return ordered(out)
 
 
@@ -303,7 +191,7 @@ def canonical(text: str) -> str | None:
     except ValueError as error:
         raise FieldsError(str(error)) from error
     if kind == "v":
-        return "v:" + json_codec.encode(value).decode()
+        return valued(value)
     if not isinstance(value, dict):
         raise FieldsError(f"not a key: {text}")
-    return keyed_by(value)
+    return keyed(value)

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from fastapi_core.patch import fieldset
 from fastapi_core.patch.fieldset import FieldSet
-from fastapi_core.schema.types import ABSENT
 
 APPLY, UPDATE = "Apply", "Update"
 MAX_UPDATERS = 10
@@ -50,6 +49,15 @@ def applier(manager: str, subresource: str) -> Identity:
 
 def updater(manager: str, version: str, subresource: str) -> Identity:
     return Identity(manager or UNKNOWN, UPDATE, version, subresource)
+
+
+def is_updater(entry: Entry, manager: str, subresource: str) -> bool:
+    """Whether an entry holds what a manager set through an endpoint, in some version."""
+    return (
+        entry.get("manager") == (manager or UNKNOWN)
+        and entry.get("operation") == UPDATE
+        and (entry.get("subresource") or "") == subresource
+    )
 
 
 def manager_name(field_manager: str, user_agent: str) -> str:
@@ -113,7 +121,7 @@ def live(entries: list[Entry] | None) -> Managed:
 def chosen(current: list[Entry] | None, given: Any) -> Managed:
     """The entries an update goes on from: those of the request where it carries any that make sense, else the
     object's own. An empty list, or one empty entry, takes them all away."""
-    if given is None or given is ABSENT or given == current:
+    if given is None or given is current or given == current:
         return live(current)
     if not given or given == [{}]:
         return {}
@@ -164,6 +172,14 @@ def write(managed: Managed) -> list[Entry]:
     if len(entries) > 1:
         entries.sort(key=_order)
     return entries
+
+
+def renewed(entries: list[Entry], entry: Entry, now: str) -> list[Entry]:
+    """Entries of which one has got a new time, in order."""
+    fresh = [{**each, "time": now} if each is entry else each for each in entries]
+    if len(fresh) > 1:
+        fresh.sort(key=_order)
+    return fresh
 
 
 def _entry(who: Identity, record: Record) -> Entry:

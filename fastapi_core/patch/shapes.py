@@ -1,16 +1,22 @@
 """What field ownership sees of a type: which values have paths below them, and what tells list items apart.
 
 A `Shape` is made once from a type table (`shape_of`) or from the schema of a custom resource (`from_schema`); `DEDUCED`
-stands where nothing is known: objects are taken apart, lists are one value. Walks over shapes are in `typed.py`.
+stands where nothing is known: objects are taken apart, lists are one value. `Shape` itself and the walks along it are
+compiled (`_ext/fieldset.pyx`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from fastapi_core.schema.types import ABSENT, Field, Type
+from fastapi_core._ext.fieldset import ABSENT, ItemError, Member, Shape
+from fastapi_core.patch import fieldset
+from fastapi_core.schema import types
+from fastapi_core.schema.types import Field, Type
+
+__all__ = ["ABSENT", "DEDUCED", "LEAF", "Kind", "Member", "Shape", "from_schema", "shape_of", "without"]
 
 
 class Kind(IntEnum):
@@ -24,79 +30,6 @@ class Kind(IntEnum):
     """A list of different scalars."""
     DEDUCED = 4
     """Anything."""
-
-
-class Member(NamedTuple):
-    """A named member of an object: its path element, its shape, and what a missing one amounts to (`ABSENT`: nothing).
-
-    Structs that are no pointers are always there in the reference, so are lists and maps that print null when unset.
-    """
-
-    element: str
-    shape: Shape
-    implied: Any
-
-
-class Shape:
-    """See the module. `scalar` names what a leaf must be: string, number, boolean, any (any scalar), whole (anything),
-    object, list; `rest` is the shape of members without a name (of a map's values), None where there are none."""
-
-    __slots__ = (
-        "_item",
-        "_load",
-        "_make_item",
-        "_members",
-        "defaults",
-        "hidden",
-        "keys",
-        "kind",
-        "rest",
-        "scalar",
-        "sorted_keys",
-    )
-
-    def __init__(
-        self,
-        kind: Kind,
-        *,
-        members: Callable[[], Mapping[str, Member]] | None = None,
-        rest: Shape | None = None,
-        item: Callable[[], Shape] | None = None,
-        keys: tuple[str, ...] = (),
-        defaults: Mapping[str, Any] | None = None,
-        scalar: str = "whole",
-        hidden: frozenset[str] = frozenset(),
-    ) -> None:
-        self.kind = kind
-        self._load = members
-        self._members: Mapping[str, Member] | None = None if members is not None else {}
-        self.rest = rest
-        self._make_item = item
-        self._item: Shape | None = None
-        self.keys = keys
-        self.sorted_keys = tuple(sorted(keys))
-        self.defaults: Mapping[str, Any] = defaults or {}
-        self.scalar = scalar
-        self.hidden = hidden
-        """Members that are not looked at although `rest` would take them."""
-
-    @property
-    def members(self) -> Mapping[str, Member]:
-        if self._members is None:
-            assert self._load is not None
-            self._members = self._load()
-        return self._members
-
-    @property
-    def item(self) -> Shape:
-        """Shape of the items of a list."""
-        if self._item is None:
-            assert self._make_item is not None
-            self._item = self._make_item()
-        return self._item
-
-    def __repr__(self) -> str:
-        return f"<Shape {self.kind.name}>"
 
 
 LEAF: Final = Shape(Kind.LEAF)
@@ -129,6 +62,38 @@ _FORMS: Final[dict[str, tuple[Shape, Any]]] = {
 }
 
 
+# Path elements of list items
+
+_HASHABLE: Final = (str, int, bool, float)
+
+
+def identify_value(shape: Shape, item: Any) -> str:
+    """Element of an item of a set."""
+    if item.__class__ in _HASHABLE:
+        return fieldset.valued(item)
+    if item is None:
+        raise ItemError("associative list without keys has an element that's an explicit null")
+    if item.__class__ is list:
+        raise ItemError("not supported: associative list with lists as elements")
+    raise ItemError("associative list without keys has an element that's a map type")
+
+
+def identify_keyed(shape: Shape, item: Any) -> str:
+    """Element of an item of a keyed list, defaults of its keys included."""
+    if item.__class__ is not dict:
+        what = "a null element" if item is None else "non-map elements"
+        raise ItemError(f"associative list with keys may not have {what}")
+    known = {**shape.defaults, **item}
+    key = {name: known[name] for name in shape.keys if name in known}
+    if not key:
+        listed = " ".join(f'"{name}"' for name in shape.keys)
+        raise ItemError(
+            f"associative list with keys has an element that omits all key fields [{listed}] "
+            "(and doesn't have default values for any key fields)"
+        )
+    return fieldset.keyed(key)
+
+
 # Type tables
 
 
@@ -150,14 +115,14 @@ def _make(type_: Type) -> Shape:
         known = {name: _member(field) for name, field in type_.fields.items()}
         if type_.kind:
             for name in ("apiVersion", "kind"):
-                known[name] = Member("f:" + name, _SCALARS["string"], ABSENT)
+                known[name] = Member(name, _SCALARS["string"])
         return known
 
     return Shape(Kind.OBJECT, members=members)
 
 
 def _member(field: Field) -> Member:
-    return Member("f:" + field.name, _field_shape(field), _implied(field))
+    return Member(field.name, _field_shape(field), _implied(field))
 
 
 def _field_shape(field: Field) -> Shape:
@@ -179,7 +144,7 @@ def _value_shape(field: Field) -> Shape:
 
 def _list_shape(field: Field) -> Shape:
     if field.list_type == "set":
-        return Shape(Kind.SET, item=lambda: _value_shape(field))
+        return Shape(Kind.SET, item=lambda: _value_shape(field), identify=identify_value)
     if field.list_type != "map":
         return _WHOLE_LIST
     type_ = field.type
@@ -187,9 +152,13 @@ def _list_shape(field: Field) -> Shape:
     defaults = {
         key: type_.fields[key].default
         for key in field.list_keys
-        if key in type_.fields and type_.fields[key].default is not ABSENT
+        if key in type_.fields and type_.fields[key].default is not types.ABSENT
     }
-    return Shape(Kind.KEYED, keys=field.list_keys, defaults=defaults, item=lambda: shape_of(type_))
+    return _keyed(field.list_keys, defaults, lambda: shape_of(type_))
+
+
+def _keyed(keys: tuple[str, ...], defaults: Mapping[str, Any], item: Callable[[], Shape]) -> Shape:
+    return Shape(Kind.KEYED, keys=keys, defaults=defaults, item=item, identify=identify_keyed)
 
 
 def _implied(field: Field) -> Any:
@@ -220,7 +189,7 @@ def from_schema(schema: Mapping[str, Any] | None, metadata: Shape) -> Shape:
     reader = _SchemaReader(metadata)
     known = dict(reader.object(schema, False).members) if schema else {}
     known.update(reader.embedded())
-    known["metadata"] = known["metadata"]._replace(implied={})
+    known["metadata"] = Member("metadata", known["metadata"].shape, {})
     free = not schema or bool(schema.get("x-kubernetes-preserve-unknown-fields"))
     return Shape(Kind.OBJECT, members=lambda: known, rest=DEDUCED if free else None)
 
@@ -235,9 +204,9 @@ class _SchemaReader:
         """The members every object has."""
         text = _SCALARS["string"]
         return {
-            "apiVersion": Member("f:apiVersion", text, ABSENT),
-            "kind": Member("f:kind", text, ABSENT),
-            "metadata": Member("f:metadata", self._metadata, ABSENT),
+            "apiVersion": Member("apiVersion", text),
+            "kind": Member("kind", text),
+            "metadata": Member("metadata", self._metadata),
         }
 
     def shape(self, schema: Mapping[str, Any], preserve: bool) -> Shape:
@@ -268,9 +237,7 @@ class _SchemaReader:
             rest = DEDUCED
 
         def members() -> Mapping[str, Member]:
-            made = {
-                name: Member("f:" + name, self.shape(member, preserve), ABSENT) for name, member in properties.items()
-            }
+            made = {name: Member(name, self.shape(member, preserve)) for name, member in properties.items()}
             return {**made, **self.embedded()} if embedded else made
 
         return Shape(Kind.OBJECT, members=members, rest=rest)
@@ -279,13 +246,13 @@ class _SchemaReader:
         kind = schema.get("x-kubernetes-list-type")
         items: Mapping[str, Any] = schema.get("items") or {}
         if kind == "set":
-            return Shape(Kind.SET, item=lambda: self.shape(items, preserve))
+            return Shape(Kind.SET, item=lambda: self.shape(items, preserve), identify=identify_value)
         if kind != "map":
             return _WHOLE_LIST
         properties: Mapping[str, Any] = items.get("properties") or {}
         keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
         defaults = {key: properties[key]["default"] for key in keys if "default" in properties.get(key, ())}
-        return Shape(Kind.KEYED, keys=keys, defaults=defaults, item=lambda: self.shape(items, preserve))
+        return _keyed(keys, defaults, lambda: self.shape(items, preserve))
 
 
 # Parts of a shape
@@ -303,7 +270,7 @@ def without(shape: Shape, paths: Iterable[tuple[str, ...]]) -> Shape:
         inner = [path[1:] for path in listed if path[0] == name]
         member = members.get(name)
         if member is not None:
-            members[name] = member._replace(shape=without(member.shape, inner))
+            members[name] = Member(name, without(member.shape, inner), member.implied)
         elif rest is not None:
-            members[name] = Member("f:" + name, without(rest, inner), ABSENT)
+            members[name] = Member(name, without(rest, inner))
     return Shape(Kind.OBJECT, members=lambda: members, rest=rest, hidden=gone | shape.hidden)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from fastapi_core.patch import fieldset, managers, typed_merge
+from fastapi_core._ext.fieldset import ItemError, Shape, compare, field_set, reconciled
+from fastapi_core.patch import fieldset, managers
 from fastapi_core.patch.fieldset import FieldSet
 from fastapi_core.patch.managers import Identity, Managed, Record
-from fastapi_core.patch.shapes import Shape, shape_of, without
-from fastapi_core.patch.typed import ItemError, compare, field_set
+from fastapi_core.patch.shapes import shape_of, without
 from fastapi_core.schema.types import Type
 
 Tree = dict[str, Any]
@@ -157,8 +157,14 @@ class Tracker:
         metadata = new["metadata"]
         before: list[Tree] | None = current["metadata"].get("managedFields") if current is not None else None
         given = metadata.get("managedFields") if not self.subresource else None
-        managed = managers.chosen(before, given)
-        if self.changing or (given is not None and given != before):
+        kept = given is None or given is before or given == before
+        if before and kept:
+            entries = self._unmoved(before, current or {}, new, manager, now)
+            if entries is not None:
+                metadata["managedFields"] = entries
+                return
+        managed = managers.chosen(before, None if kept else given)
+        if self.changing or not kept:
             self.reconcile(managed)
         if managed or current is None:
             try:
@@ -170,19 +176,43 @@ class Tracker:
         else:
             metadata.pop("managedFields", None)
 
+    def _unmoved(self, entries: list[Tree], current: Tree, new: Tree, manager: str, now: str) -> list[Tree] | None:
+        """The entries when no field changes hands, as with most writes: nothing but the time of the writer's can differ.
+
+        None when there is more to it.
+        """
+        if len(entries) > managers.MAX_UPDATERS:
+            return None
+        mine: Tree | None = None
+        try:
+            touched, removed = self.changes(self.tracked, current, new)
+            for entry in entries:
+                fields = entry["fieldsV1"]
+                if entry["apiVersion"] != self.version or (
+                    self.changing and reconciled(self.shape, fields) is not fields
+                ):
+                    return None
+                if removed and fieldset.difference(fields, removed) is not fields:
+                    return None
+                if managers.is_updater(entry, manager, self.subresource):
+                    if not fieldset.covers(fields, touched):
+                        return None
+                    mine = entry
+                elif touched and fieldset.difference(fields, touched) is not fields:
+                    return None
+        except (ItemError, KeyError, TypeError, AttributeError):
+            return None
+        if not touched or mine is None:
+            return None if touched else entries
+        return managers.renewed(entries, mine, now)
+
     def record_update(self, current: Tree, new: Tree, managed: Managed, manager: str, now: str) -> None:
         """Account for a change in `managed`."""
         changes = self.changes(self.tracked, current, new)
-        touched, removed = changes
-        who = managers.updater(manager, self.version, self.subresource)
-        known = managed.get(who)
-        if known is not None and len(managed) == 1 and not removed and fieldset.covers(known.fields, touched):
-            # The only owner changes what it owns, as whoever renews a lease: nothing but the time can differ.
-            if touched:
-                managed[who] = Record(known.fields, self.version, now)
-            return
         self.disown(managed, current, new, changes)
+        touched = changes[0]
         if touched:
+            who = managers.updater(manager, self.version, self.subresource)
             known = managed.get(who)
             fields = fieldset.union(touched, known.fields) if known is not None else touched
             managed[who] = Record(fields, self.version, now)
@@ -193,7 +223,7 @@ class Tracker:
         for record in managed.values():
             shape = self.shape_in(record.version)
             if shape is not None:
-                record.fields = typed_merge.reconciled(shape, record.fields)
+                record.fields = reconciled(shape, record.fields)
 
     def disown(
         self,
@@ -227,6 +257,8 @@ class Tracker:
 
     def changes_in(self, version: str, current: Tree, new: Tree) -> tuple[FieldSet, FieldSet] | None:
         """What changed as another version sees it; None when there is no such version."""
+        if new is current:
+            return None if self.shape_in(version) is None else ({}, {})
         after = self.seen_in(version, new)
         if after is None:
             return None

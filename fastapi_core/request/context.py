@@ -40,8 +40,8 @@ class RequestContext:
     """
 
     __slots__ = (
-        "audit_id", "deadline", "headers", "info", "long_running", "matched",
-        "release", "request", "started", "user", "warnings",
+        "audit_id", "constraint", "deadline", "decision", "headers", "impersonator", "info", "long_running", "matched",
+        "reason", "release", "request", "started", "user", "warnings",
     )  # fmt: skip
 
     info: RequestInfo
@@ -51,6 +51,12 @@ class RequestContext:
         if info is not None:
             self.info = info
         self.user: User = ANONYMOUS
+        self.impersonator: User | None = None
+        """Who really asks, when `user` is somebody impersonated; `constraint` is the verb that allowed it."""
+        self.constraint = ""
+        self.decision = ""
+        """`allow` or `forbid`, once the authorizers were asked; `reason` is theirs."""
+        self.reason = ""
         self.audit_id = ""
         self.started = 0.0
         """`time.monotonic()` when the chain was entered (the clock of the event loop)."""

@@ -61,6 +61,8 @@ def virtual_endpoints(
         return {"create": token_review.token_review(definition, *backends.reviewer)}
     if definition.kind in ("SelfSubjectAccessReview", "SubjectAccessReview", "LocalSubjectAccessReview"):
         return {"create": reviews.access_review(definition, authorizer)}
+    if definition.kind == "SelfSubjectRulesReview":
+        return {"create": reviews.rules_review(definition, authorizer)}
     return dict.fromkeys(definition.verbs, _unavailable)
 
 

@@ -156,6 +156,8 @@ async def _gate(
         "UPDATE", scope.definition, subresource, ctx.info.namespace, ctx.info.name, tree, old, options.dry_run, ctx
     )
     await scope.admission.mutate(attributes)
+    if scope.guard is not None:
+        await scope.guard(ctx, tree, old)
     _keep_times(tree, old)
     for warning in lifecycle.before_update(scope.definition, tree, old, prepare):
         ctx.warn(warning)

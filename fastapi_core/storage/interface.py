@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 
 class Code(enum.Enum):
@@ -35,8 +34,9 @@ class StorageError(Exception):
         self.revision = revision
 
 
-@dataclass(frozen=True, slots=True)
-class KeyValue:
+class KeyValue(NamedTuple):
+    """One value under its key. (A tuple: each write makes one, and two more of `Event`.)"""
+
     key: str
     value: bytes
     created: int
@@ -45,8 +45,7 @@ class KeyValue:
     """Revision of the last change."""
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """One committed change. `value` is None for a delete; `previous` is the state before (None for a create)."""
 
     key: str
@@ -55,8 +54,7 @@ class Event:
     previous: KeyValue | None
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """Items in key order at one revision."""
 
     items: list[KeyValue]

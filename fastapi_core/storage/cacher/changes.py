@@ -19,7 +19,7 @@ class Change:
     of it (frames), so that the next watcher finds it; it is emptied when the commit has been given to every watcher.
     """
 
-    __slots__ = ("_departed", "deleted", "event", "memo", "object", "previous", "revision")
+    __slots__ = ("_departed", "_event", "deleted", "memo", "object", "previous", "revision")
 
     def __init__(self, obj: CachedObject, previous: CachedObject | None, revision: int, *, deleted: bool) -> None:
         self.object = obj
@@ -27,8 +27,16 @@ class Change:
         self.revision = revision
         self.deleted = deleted
         self.memo: dict[Hashable, Any] = {}
-        self.event = WatchEvent(DELETED if deleted else ADDED if previous is None else MODIFIED, self)
+        self._event: WatchEvent | None = None
         self._departed: WatchEvent | None = None
+
+    @property
+    def event(self) -> WatchEvent:
+        """What somebody sees who selects the object before and after. Made when somebody watches."""
+        if self._event is None:
+            kind = DELETED if self.deleted else ADDED if self.previous is None else MODIFIED
+            self._event = WatchEvent(kind, self)
+        return self._event
 
     def departure(self) -> WatchEvent:
         """The event for who no longer selects the object: its previous state under this change's revision.

@@ -57,10 +57,6 @@ class Job(NamedTuple):
     future: asyncio.Future[None]
 
 
-#: After a group of at least so many writes the next one is given `GATHER_SECONDS` to become `GATHER_WRITES` long.
-BUSY_WRITES, GATHER_WRITES, GATHER_SECONDS = 4, 24, 0.002
-
-
 @dataclass(slots=True)
 class _Compaction:
     target: int
@@ -79,8 +75,6 @@ class Worker:
         self._backlog: deque[Write] = deque()
         self._thread = threading.Thread(target=self._run, name="storage", daemon=True)
         self._stopping = False
-        self._busy = 0
-        """Writes in the last group."""
         self._compactions: list[_Compaction] = []
         self._next_expiry = float("inf")
         self._expiry_checked = 0.0
@@ -147,12 +141,8 @@ class Worker:
         try:
             while not self._stopping or self._backlog:
                 self._collect()
-                if self._busy >= BUSY_WRITES:
-                    self._gather()
                 if self._backlog:
-                    writes = self._take()
-                    self._busy = len(writes)
-                    self._commit(writes)
+                    self._commit(self._take())
                 if not self._stopping:
                     self._upkeep()
         finally:
@@ -210,18 +200,6 @@ class Worker:
             self._do(item)
         else:
             self._backlog.extend(item)
-
-    def _gather(self) -> None:
-        """Wait a moment for more writes: where many are under way a commit costs the same for all that share it."""
-        until = time.perf_counter() + GATHER_SECONDS
-        while 0 < len(self._backlog) < GATHER_WRITES and not self._stopping:
-            left = until - time.perf_counter()
-            if left <= 0:
-                return
-            try:
-                self._accept(self._queue.get(timeout=left))
-            except queue.Empty:
-                return
 
     def _take(self) -> list[Write]:
         backlog = self._backlog

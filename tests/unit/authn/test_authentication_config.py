@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastapi_core.authn.config import SHAPE, AnonymousConfig, ConfigError, Mapped, Rule, load
@@ -189,6 +189,7 @@ def shaped(shape: Any) -> st.SearchStrategy[Any]:
     return made | VALUE
 
 
+@settings(max_examples=100, deadline=None)
 @given(shaped({name: inner for name, inner in SHAPE.items() if name not in ("apiVersion", "kind")}))
 def test_any_tree_is_read_or_refused(tree: Any) -> None:
     whole = {"apiVersion": GOOD["apiVersion"], "kind": GOOD["kind"], **tree} if isinstance(tree, dict) else tree
@@ -202,6 +203,7 @@ def test_any_tree_is_read_or_refused(tree: Any) -> None:
         assert jwt.username.claim or jwt.username.expression
 
 
+@settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=60))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     with pytest.raises(ConfigError):

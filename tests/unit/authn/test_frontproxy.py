@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastapi_core.authn.base import WrongCredential
@@ -43,6 +43,7 @@ def context(headers: list[tuple[str, str]], certificate: bytes | None = b"c") ->
     return RequestContext(request)
 
 
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(NAME, st.text(st.characters(max_codepoint=255), max_size=5))))
 def test_any_headers_are_read_and_none_goes_on(headers: list[tuple[str, str]]) -> None:
     trust: Any = Everybody()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastapi_core.authn import jws
@@ -109,6 +109,7 @@ def test_long_tokens_are_not_read() -> None:
     assert jws.issuer_of(huge) is None
 
 
+@settings(max_examples=100, deadline=None)
 @given(st.text(max_size=200))
 def test_any_text_is_read_or_refused(text: str) -> None:
     jws.issuer_of(text)
@@ -116,6 +117,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         jws.parse(text)
 
 
+@settings(max_examples=100, deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.floats() | st.text(),
@@ -189,6 +191,7 @@ def test_unusable_keys_of_a_set_are_passed_over() -> None:
             jws.keys_of_set(document)
 
 
+@settings(max_examples=100, deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(max_size=20),

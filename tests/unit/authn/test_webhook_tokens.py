@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastapi_core.authn import outbound
@@ -131,6 +131,7 @@ ODD = st.recursive(
 )
 
 
+@settings(max_examples=100, deadline=None)
 @given(ODD)
 def test_any_answer_is_read_or_refused(tree: Any) -> None:
     from fastapi_core.authn.webhook import _status

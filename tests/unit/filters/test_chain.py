@@ -79,7 +79,8 @@ def log(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
 def test_the_order_of_the_chain() -> None:
     assert Bench().chains.serve.names == [
         "audit-id", "panic-recovery", "received-timestamp", "request-info", "hsts", "cache-control", "shutdown-gate",
-        "deadline", "timeout", "warnings", "cors", "authentication", "max-in-flight", "authorization", "dispatch",
+        "deadline", "timeout", "warnings", "cors", "authentication", "impersonation", "max-in-flight", "authorization",
+        "dispatch",
     ]  # fmt: skip
     assert Bench().chains.too_large.names[:-1] == Bench().chains.serve.names[:-1]
 

@@ -98,9 +98,9 @@ def test_a_misspelt_flag_takes_its_value_with_it() -> None:
 
 def test_flags_of_the_reference_without_meaning_are_noted() -> None:
     options = Options.parse(
-        ["--etcd-servers=http://x", "--authorization-mode", "RBAC", "--profiling", "--secure-port=1"]
+        ["--etcd-servers=http://x", "--egress-selector-config-file", "x", "--profiling", "--secure-port=1"]
     )
-    assert options.inert == ["etcd-servers", "authorization-mode", "profiling"]
+    assert options.inert == ["etcd-servers", "egress-selector-config-file", "profiling"]
     assert options.serving.secure_port == 1
     assert INERT.keys() >= PROTECTIVE
 
@@ -115,7 +115,7 @@ def test_every_flag_of_the_reference_is_known_with_its_default() -> None:
     assert INERT.keys() <= facts.keys()
     for name, switch in INERT.items():
         assert switch == (facts[name]["type"] == "bool"), name
-    chosen_by_us = {"service-cluster-ip-range"}
+    chosen_by_us = {"service-cluster-ip-range", "authorization-mode"}
     for name in own.keys() & facts.keys() - chosen_by_us:
         default = facts[name]["default"]
         if own[name].kind.name == "duration":

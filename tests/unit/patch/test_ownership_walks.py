@@ -11,9 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastapi_core.patch import conform, fieldset, typed_merge
-from fastapi_core.patch.shapes import DEDUCED, Kind, Shape, from_schema, shape_of, without
-from fastapi_core.patch.typed import ItemError, compare, field_set, item_element, same
+from fastapi_core._ext.fieldset import (
+    ItemError,
+    compare,
+    field_set,
+    merge,
+    reconciled,
+    remove,
+    same,
+    with_named,
+)
+from fastapi_core.patch import conform, fieldset
+from fastapi_core.patch.shapes import DEDUCED, Kind, Shape, from_schema, identify_keyed, shape_of, without
 from fastapi_core.schema.tables import type_of
 
 
@@ -188,16 +197,15 @@ def test_numbers_are_the_same_by_value() -> None:
 
 @pytest.mark.parametrize("item", [None, "x", [], {}, {"value": "v"}])
 def test_items_without_identity(item: Any) -> None:
-    keyed = member(POD, "status", "resourceClaimStatuses")
-    keyed = Shape(Kind.KEYED, keys=keyed.keys, item=lambda: keyed.item)
+    keyed = Shape(Kind.KEYED, keys=("name",), identify=identify_keyed)
     with pytest.raises(ItemError):
-        item_element(keyed, item)
+        keyed.element(item)
 
 
 @pytest.mark.parametrize("item", [None, {}, []])
 def test_set_items_are_scalars(item: Any) -> None:
     with pytest.raises(ItemError):
-        item_element(member(POD, "metadata", "finalizers"), item)
+        member(POD, "metadata", "finalizers").element(item)
 
 
 # Merging and removing
@@ -207,7 +215,7 @@ def test_set_items_are_scalars(item: Any) -> None:
 @settings(max_examples=150)
 def test_a_merge_says_all_of_the_configuration_and_keeps_the_rest(old: dict[str, Any], config: dict[str, Any]) -> None:
     before = copy.deepcopy((old, config))
-    merged = typed_merge.merge(CUSTOM, old, config)
+    merged = merge(CUSTOM, old, config)
     assert (old, config) == before
     whole, said, kept = (oracle.nodes(CUSTOM, tree) for tree in (merged, config, old))
     for path, value in said.items():
@@ -218,22 +226,22 @@ def test_a_merge_says_all_of_the_configuration_and_keeps_the_rest(old: dict[str,
     for path in kept:
         if not any(path[:size] in covered for size in range(1, len(path) + 1)):
             assert path in whole
-    assert typed_merge.merge(CUSTOM, merged, config) == merged
-    assert not compare(CUSTOM, typed_merge.merge(CUSTOM, config, config), config)[0]
+    assert merge(CUSTOM, merged, config) == merged
+    assert not compare(CUSTOM, merge(CUSTOM, config, config), config)[0]
 
 
 @given(support.objects(), support.path_sets)
 @settings(max_examples=100)
 def test_removing_what_is_not_there_changes_nothing_but_empties(tree: dict[str, Any], paths: Any) -> None:
     gone = fieldset.difference(fieldset.of(*paths), field_set(CUSTOM, tree))
-    assert oracle.nodes(CUSTOM, typed_merge.remove(CUSTOM, tree, gone)).keys() <= oracle.nodes(CUSTOM, tree).keys()
+    assert oracle.nodes(CUSTOM, remove(CUSTOM, tree, gone)).keys() <= oracle.nodes(CUSTOM, tree).keys()
 
 
 @given(support.objects())
 @settings(max_examples=100)
 def test_removing_all_paths_leaves_no_values(tree: dict[str, Any]) -> None:
-    fields = typed_merge.with_named(CUSTOM, field_set(CUSTOM, tree))
-    left = typed_merge.remove(CUSTOM, tree, fields)
+    fields = with_named(CUSTOM, field_set(CUSTOM, tree))
+    left = remove(CUSTOM, tree, fields)
     assert oracle.named(CUSTOM, {k: v for k, v in left.items() if v}) == frozenset()
 
 
@@ -254,13 +262,13 @@ def test_order_of_merged_lists(current: str, config: str, merged: str) -> None:
     def tree(names: str) -> dict[str, Any]:
         return pod(containers=[{"name": name} for name in names])
 
-    out = typed_merge.merge(POD, tree(current), tree(config))
+    out = merge(POD, tree(current), tree(config))
     assert "".join(item["name"] for item in out["spec"]["containers"]) == merged
 
 
 def test_named_members_are_added_on_the_way() -> None:
     fields = fieldset.of(("f:spec", "f:containers", 'k:{"name":"a"}', "f:env", 'k:{"name":"E"}', "f:value"))
-    assert typed_merge.with_named(POD, fields) == {
+    assert with_named(POD, fields) == {
         "f:spec": {
             ".": {},
             "f:containers": {
@@ -273,9 +281,9 @@ def test_named_members_are_added_on_the_way() -> None:
 
 def test_owners_of_parts_come_to_own_the_whole() -> None:
     fields = fieldset.of(("f:spec", "f:tolerations", "i:0"), ("f:spec", "f:nodeSelector", "f:a"), ("f:spec", "f:x"))
-    assert typed_merge.reconciled(POD, fields) == {"f:spec": {"f:nodeSelector": {}, "f:tolerations": {}, "f:x": {}}}
+    assert reconciled(POD, fields) == {"f:spec": {"f:nodeSelector": {}, "f:tolerations": {}, "f:x": {}}}
     kept = fieldset.of(("f:spec", "f:nodeSelector"), ("f:metadata", "f:labels", "f:a"))
-    assert typed_merge.reconciled(POD, kept) is kept
+    assert reconciled(POD, kept) is kept
 
 
 # Conformity

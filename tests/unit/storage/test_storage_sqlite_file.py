@@ -338,3 +338,24 @@ def test_queries_use_the_keys(tmp_path: Path, query: str, wanted: list[str]) -> 
     tables = {"current", "history", "h", "e", "c"}
     scans = [got for got in plan if got.startswith("SCAN") and got.split()[1] in tables]
     assert all("COVERING INDEX expiring" in got for got in scans), plan
+
+
+async def test_writes_of_successive_turns_share_a_commit(storage: SqliteStorage) -> None:
+    """Each turn of the loop brings one more writer, as sockets do; the store waits for the last of them."""
+    loop = asyncio.get_running_loop()
+    writes: list[asyncio.Task[int]] = []
+    done = loop.create_future()
+
+    def arrive(number: int) -> None:
+        writes.append(loop.create_task(storage.create(f"/a/{number}", b"{}")))
+        if number < 19:
+            loop.call_soon(arrive, number + 1)
+        else:
+            done.set_result(None)
+
+    arrive(0)
+    await done
+    before = storage.statistics().commits
+    await asyncio.gather(*writes)
+    # One, but for a machine on which twenty turns take longer than a group may be gathered.
+    assert storage.statistics().commits - before <= 3

@@ -1,25 +1,16 @@
-"""Walks over objects along their shape: which paths an object has, which ones two objects differ in.
-
-Members the shape does not know are not looked at. Trees are the normalised ones the server works on; struct members the
-reference would print although they are unset may be missing (see `shapes.Member.implied`).
-"""
+"""Walks along shapes the plain way: what `_ext/fieldset.pyx` does, written for reading. Only shapes are shared with it."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Any
 
-import orjson
+from fastapi_core._ext.fieldset import ABSENT, ItemError, Shape
+from fastapi_core.patch.shapes import DEDUCED, Kind
+from tests.oracles import fieldset
+from tests.oracles.fieldset import LEAF, SELF, FieldSet
 
-from fastapi_core.patch import fieldset
-from fastapi_core.patch.fieldset import LEAF, SELF, FieldSet
-from fastapi_core.patch.shapes import DEDUCED, Kind, Shape
-from fastapi_core.schema.types import ABSENT
-
-_HASHABLE: Final = (str, int, bool, float)
-
-
-class ItemError(ValueError):
-    """A value that has no paths: a list item that cannot be told apart from the others, or one of the wrong kind."""
+Tree = dict[str, Any]
 
 
 def fits(kind: Kind, value: Any) -> bool:
@@ -31,56 +22,10 @@ def _misfit(value: Any) -> ItemError:
     return ItemError(f"an object or list was expected, not {type(value).__name__}")
 
 
-# Path elements of list items
-
-
-def item_element(shape: Shape, item: Any) -> str:
-    """Path element of an item of a keyed list or a set; ItemError when it has none."""
-    if shape.kind is Kind.SET:
-        if item.__class__ in _HASHABLE:
-            return fieldset.valued(item)
-        raise ItemError(_set_problem(item))
-    if item.__class__ is not dict:
-        what = "a null element" if item is None else "non-map elements"
-        raise ItemError(f"associative list with keys may not have {what}")
-    names, values = [], []
-    for name in shape.sorted_keys:
-        value = item.get(name, ABSENT)
-        if value is ABSENT:
-            value = shape.defaults.get(name, ABSENT)
-            if value is ABSENT:
-                continue
-        if value is not None and value.__class__ not in _HASHABLE:
-            return fieldset.keyed_by(_key(shape, item))
-        names.append(name)
-        values.append(value)
-    if not names:
-        listed = " ".join(f'"{key}"' for key in shape.keys)
-        raise ItemError(
-            f"associative list with keys has an element that omits all key fields [{listed}] "
-            "(and doesn't have default values for any key fields)"
-        )
-    return fieldset.keyed(tuple(names), *values)
-
-
-def _key(shape: Shape, item: dict[str, Any]) -> dict[str, Any]:
-    known = {**shape.defaults, **item}
-    return {name: known[name] for name in shape.keys if name in known}
-
-
-def _set_problem(item: Any) -> str:
-    if item is None:
-        return "associative list without keys has an element that's an explicit null"
-    if item.__class__ is list:
-        return "not supported: associative list with lists as elements"
-    return "associative list without keys has an element that's a map type"
-
-
 def _by_element(shape: Shape, items: list[Any] | None) -> dict[str, list[Any]]:
-    """Items by path element; more than one for elements given repeatedly."""
     found: dict[str, list[Any]] = {}
     for item in items or ():
-        found.setdefault(item_element(shape, item), []).append(item)
+        found.setdefault(shape.element(item), []).append(item)
     return found
 
 
@@ -155,7 +100,7 @@ def _members(shape: Shape, old: dict[str, Any], new: dict[str, Any], touched: Fi
         rest = DEDUCED
     for name in sorted(old.keys() | new.keys()):
         before, after = old.get(name, ABSENT), new.get(name, ABSENT)
-        if before is after or (before.__class__ in _PLAIN and before.__class__ is after.__class__ and before == after):
+        if before is after:
             continue
         member = members.get(name)
         if member is not None:
@@ -171,10 +116,6 @@ def _members(shape: Shape, old: dict[str, Any], new: dict[str, Any], touched: Fi
         _put(element, _compare(inner, before, after), touched, removed)
 
 
-#: Classes whose values are equal when Python says so.
-_PLAIN: Final = frozenset({str, int, bool})
-
-
 def _put(element: str, found: tuple[FieldSet | None, FieldSet | None], touched: FieldSet, removed: FieldSet) -> None:
     gained, lost = found
     if gained is not None:
@@ -183,7 +124,7 @@ def _put(element: str, found: tuple[FieldSet | None, FieldSet | None], touched: 
         removed[element] = lost
 
 
-_NOTHING: Final = (None, None)
+_NOTHING = (None, None)
 
 
 def _compare(shape: Shape, before: Any, after: Any) -> tuple[FieldSet | None, FieldSet | None]:
@@ -195,7 +136,7 @@ def _compare(shape: Shape, before: Any, after: Any) -> tuple[FieldSet | None, Fi
     kind = shape.kind
     if kind is Kind.DEDUCED:
         return _compare_deduced(before, after)
-    if equal(before, after):
+    if same(before, after):
         return _NOTHING
     if kind is Kind.LEAF or not (before or after):
         return LEAF, None
@@ -215,7 +156,7 @@ def _compare_deduced(before: Any, after: Any) -> tuple[FieldSet | None, FieldSet
     """Values of unknown shape: objects are taken apart, a change of kind replaces one by the other."""
     objects = before.__class__ is dict, after.__class__ is dict
     if not any(objects) or not (before or after):
-        return _NOTHING if equal(before, after) else (LEAF, None)
+        return _NOTHING if same(before, after) else (LEAF, None)
     touched: FieldSet = {}
     removed: FieldSet = {}
     _members(DEDUCED, before if objects[0] else {}, after if objects[1] else {}, touched, removed)
@@ -225,15 +166,7 @@ def _compare_deduced(before: Any, after: Any) -> tuple[FieldSet | None, FieldSet
     return touched or None, removed or None
 
 
-def equal(left: Any, right: Any) -> bool:
-    """Equality of JSON values, to which true is not 1."""
-    if left != right:
-        return False
-    return left.__class__ is str or orjson.dumps(left) == orjson.dumps(right) or same(left, right)
-
-
 def same(left: Any, right: Any) -> bool:
-    """`equal`, value by value."""
     if left.__class__ is not right.__class__:
         numbers = (int, float)
         return left.__class__ in numbers and right.__class__ in numbers and bool(left == right)
@@ -284,10 +217,6 @@ def _whole(shape: Shape, value: Any) -> FieldSet:
     if kind is Kind.DEDUCED:
         rest = DEDUCED
     out: FieldSet = {SELF: LEAF}
-    if not members and rest is not None and rest.kind is Kind.LEAF and not hidden:
-        for name in sorted(value):
-            out["f:" + name] = LEAF
-        return out
     for name in sorted(value):
         member = members.get(name)
         if member is not None:
@@ -304,3 +233,173 @@ def _whole_list(shape: Shape, value: list[Any]) -> FieldSet:
     for element, items in _by_element(shape, value).items():
         out[element] = _whole(item, items[0]) if len(items) == 1 else LEAF
     return fieldset.ordered(out) if len(out) > 2 else out
+
+
+def _kind(shape: Shape, value: Any) -> Kind:
+    """How a value is treated: unknown shapes by what they hold."""
+    if shape.kind is not Kind.DEDUCED:
+        return shape.kind
+    return Kind.OBJECT if value.__class__ is dict else Kind.LEAF
+
+
+def _inner(shape: Shape, name: str) -> Shape | None:
+    """Shape of a member, None for one the shape does not know."""
+    if shape.kind is Kind.DEDUCED:
+        return DEDUCED
+    member = shape.members.get(name)
+    return member.shape if member is not None else shape.rest
+
+
+# Merging
+
+
+def merge(shape: Shape, current: Tree, config: Tree) -> Tree:
+    """The object with everything the configuration says: members merged, list items matched, single values replaced."""
+    out = dict(current)
+    for name, value in config.items():
+        known = current.get(name, ABSENT)
+        inner = _inner(shape, name)
+        if inner is None or known is value or known is ABSENT:
+            out[name] = value
+        else:
+            out[name] = _merge(inner, known, value)
+    return out
+
+
+def _merge(shape: Shape, known: Any, value: Any) -> Any:
+    kind = _kind(shape, known if value is None else value)
+    if kind is Kind.LEAF or not known:
+        return value
+    if not fits(kind, known):
+        return value
+    if kind is Kind.OBJECT:
+        return merge(shape, known, value) if value else known
+    return _merge_lists(shape, known, value) if value else known
+
+
+def _merge_lists(shape: Shape, known: list[Any], given: list[Any]) -> list[Any]:
+    """Items in the order of the configuration; those it does not name stay in front of the named item they preceded.
+
+    Items the object has more than once are not merged: the configuration's takes their place.
+    """
+    elements = [shape.element(item) for item in given]
+    wanted = dict(zip(elements, given, strict=True))
+    current = [shape.element(item) for item in known]
+    single: dict[str, Any] = {}
+    for element, item in zip(current, known, strict=True):
+        single[element] = None if element in single else item
+    shared: Iterator[str] = (element for element in elements if element in single)
+    upcoming = next(shared, None)
+    done: set[str] = set()
+    out: list[Any] = []
+    left = right = 0
+
+    def take(element: str) -> None:
+        before, item = single.get(element), wanted[element]
+        out.append(item if before is None else _merge(shape.item, before, item))
+        done.add(element)
+
+    while left < len(current) or right < len(elements):
+        if left < len(current):
+            element = current[left]
+            if element not in wanted:
+                out.append(known[left])
+                left += 1
+                continue
+            if right < len(elements):
+                if element == elements[right]:
+                    take(element)
+                    left, right, upcoming = left + 1, right + 1, next(shared, None)
+                    continue
+                if upcoming not in (None, element):
+                    left += 1
+                    continue
+            if element in done:
+                left += 1
+        if right < len(elements):
+            element = elements[right]
+            take(element)
+            right += 1
+            if upcoming == element:
+                upcoming = next(shared, None)
+    return out
+
+
+# Removing
+
+
+def remove(shape: Shape, tree: Tree, gone: FieldSet) -> Tree:
+    """The object without the values at some paths. An object or list that loses everything becomes null."""
+    out: Tree = {}
+    for name, value in tree.items():
+        node = gone.get("f:" + name)
+        if node is None:
+            out[name] = value
+        elif not fieldset.is_member(node):
+            inner = _inner(shape, name)
+            out[name] = value if inner is None else _remove(inner, value, node)
+    return out
+
+
+def _remove(shape: Shape, value: Any, gone: FieldSet) -> Any:
+    kind = _kind(shape, value)
+    if not value:
+        return None if value.__class__ in (dict, list) else value
+    if kind is Kind.LEAF:
+        return None if value.__class__ in (dict, list) else value
+    if kind is Kind.OBJECT:
+        return remove(shape, value, gone) or None if isinstance(value, dict) else value
+    if not isinstance(value, list):
+        return value
+    out: list[Any] = []
+    for item in value:
+        node = gone.get(shape.element(item))
+        if node is None:
+            out.append(item)
+        elif not fieldset.is_member(node):
+            out.append(_remove(shape.item, item, node))
+    return out or None
+
+
+# Sets seen through a shape
+
+
+def with_named(shape: Shape | None, fields: FieldSet) -> FieldSet:
+    """The set with every struct member on the way to a path of it; keys of maps are left as they are."""
+    out: FieldSet = {}
+    for element, node in fields.items():
+        inner: Shape | None = None
+        named = False
+        if shape is not None and element[:2] == "f:":
+            named = element[2:] in shape.members
+            inner = _inner(shape, element[2:])
+        elif shape is not None and element[:2] == "k:" and shape.kind is Kind.KEYED:
+            inner = shape.item
+        below = with_named(inner, node) if node else node
+        if named and below and fieldset.SELF not in below:
+            below = {fieldset.SELF: LEAF, **below}
+        out[element] = below
+    return out
+
+
+def reconciled(shape: Shape, fields: FieldSet) -> FieldSet:
+    """The set after the type has changed: who owned parts of what is one value now owns that value."""
+    changed: FieldSet = {}
+    for element, node in fields.items():
+        if not node:
+            continue
+        inner: Shape | None = None
+        if element[:2] == "f:":
+            inner = _inner(shape, element[2:])
+        elif shape.kind is Kind.KEYED:
+            inner = shape.item
+        if inner is None or inner.kind is Kind.DEDUCED:
+            continue
+        if inner.kind is Kind.LEAF:
+            if inner.scalar in ("object", "list"):
+                changed[element] = LEAF
+            continue
+        rest = reconciled(inner, node)
+        if rest is not node:
+            changed[element] = rest
+    return {**fields, **changed} if changed else fields
