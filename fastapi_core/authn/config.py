@@ -267,6 +267,8 @@ class _Builder:
             return
         if parts.scheme != "https":
             self._invalid(path, url, "URL scheme must be https")
+        elif not parts.hostname:
+            self._invalid(path, url, "URL must contain a host")
         if "@" in parts.netloc:
             self._invalid(path, url, "URL must not contain a username or password")
         if parts.query:

@@ -28,11 +28,7 @@ class LegacyTokenUses:
     def __init__(self, secrets: ResourceStore, metrics: Metrics) -> None:
         self._secrets = secrets
         self._writing: dict[str, asyncio.Task[None]] = {}
-        self._counters = {
-            "auto": metrics.legacy_auto_token_uses.labels(),
-            "manual": metrics.legacy_manual_token_uses.labels(),
-            "invalid": metrics.invalid_legacy_token_uses.labels(),
-        }
+        self._counters = {kind: family.labels() for kind, family in metrics.legacy_token_uses.items()}
 
     def used(self, secret: CachedObject, kind: str) -> None:
         self._counters[kind].inc()

@@ -61,18 +61,7 @@ class Metrics:
             ("group", "version", "resource", "subresource", "removed_release"), stability="STABLE",
         )  # fmt: skip
 
-        self.authentication_attempts = counter("authentication_attempts", "Authentications by result.", ("result",))
-        accounts = "serviceaccount_{}_total"
-        self.legacy_auto_token_uses = counter(
-            accounts.format("legacy_auto_token_uses"), "Uses of generated service account tokens in secrets."
-        )
-        self.legacy_manual_token_uses = counter(
-            accounts.format("legacy_manual_token_uses"), "Uses of service account tokens in secrets somebody made."
-        )
-        self.invalid_legacy_token_uses = counter(
-            accounts.format("invalid_legacy_auto_token_uses"), "Uses of service account tokens marked invalid."
-        )
-        self.authorization_attempts = counter("authorization_attempts_total", "Authorizations by result.", ("result",))
+        self._access(registry)
 
         watched = ("group", "version", "resource")
         self.watch_events = counter("apiserver_watch_events_total", "Watch events sent.", watched)
@@ -109,6 +98,20 @@ class Metrics:
             ),
             stability="BETA",
         )  # fmt: skip
+
+    def _access(self, registry: Registry) -> None:
+        """Who came in and what they were let do."""
+        counter = registry.counter
+        self.authentication_attempts = counter("authentication_attempts", "Authentications by result.", ("result",))
+        self.legacy_token_uses = {
+            kind: counter(f"serviceaccount_{name}_total", f"Uses of service account tokens in secrets that are {text}.")
+            for kind, name, text in (
+                ("auto", "legacy_auto_token_uses", "generated"),
+                ("manual", "legacy_manual_token_uses", "written by hand"),
+                ("invalid", "invalid_legacy_auto_token_uses", "marked invalid"),
+            )
+        }
+        self.authorization_attempts = counter("authorization_attempts_total", "Authorizations by result.", ("result",))
 
     def slis(self) -> bytes:
         """The exposition of `/metrics/slis`: the health checks, and since when they count."""

@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from fastapi_core.testing.server import RunningServer
 from tests.fixtures.callers import Caller, bearer, client_context
 from tests.fixtures.pki import Pair, authority
 
 CLIENTS, PROXIES, STRANGERS = authority("clients"), authority("proxies"), authority("strangers")
+#: An intermediate authority in the bundle, whose root is not.
+ALONE = STRANGERS.issue("alone", ca=True)
 #: The same name as an authority we trust, another key.
 IMPOSTOR = authority("clients")
 USER = ("X-Remote-User", "eve")
@@ -23,7 +26,7 @@ USER = ("X-Remote-User", "eve")
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     folder = tmp_path_factory.mktemp("guarded")
-    (folder / "clients.crt").write_bytes(CLIENTS.pem)
+    (folder / "clients.crt").write_bytes(CLIENTS.pem + ALONE.certificate.public_bytes(Encoding.PEM))
     (folder / "proxies.crt").write_bytes(PROXIES.pem)
     running = RunningServer(
         folder / "data",
@@ -68,6 +71,10 @@ def test_the_subject_is_the_user(show: Show) -> None:
 
 def test_intermediate_authorities_are_followed(show: Show) -> None:
     assert show(CLIENTS.issue("between", ca=True).issue("carol")).who()["username"] == "carol"
+
+
+def test_an_intermediate_authority_alone_is_one(show: Show) -> None:
+    assert show(ALONE.issue("dan")).who()["username"] == "dan"
 
 
 def test_subjects_that_are_nobody(show: Show) -> None:

@@ -108,6 +108,7 @@ WRONG = [
     (changed(*ISSUER, "audiences", to=[1]), "jwt[0].issuer.audiences[0]: a text is expected"),
     (changed(*ISSUER, "url", to=None), "jwt[0].issuer.url: Required value"),
     (changed(*ISSUER, "url", to="http://a.example"), 'jwt[0].issuer.url: Invalid value: "http://a.example": URL scheme must be https'),
+    (changed(*ISSUER, "url", to="https:a.example"), "URL must contain a host"),
     (changed(*ISSUER, "url", to="https://u:p@a.example"), "URL must not contain a username or password"),
     (changed(*ISSUER, "url", to="https://a.example?x=1"), "URL must not contain a query"),
     (changed(*ISSUER, "url", to="https://a.example#x"), "URL must not contain a fragment"),
