@@ -159,15 +159,32 @@ class Union:
     """
 
     def __init__(self, authenticators: Sequence[Authenticator], anonymous: Authenticator | None = None) -> None:
-        self._authenticators = tuple(authenticators)
+        self._ways = tuple(authenticator.authenticate for authenticator in authenticators)
         self.anonymous = anonymous
 
     def authenticate(self, ctx: RequestContext) -> User | Awaitable[User | None] | None:
-        authenticators = self._authenticators
-        user = first_of(lambda index: authenticators[index].authenticate(ctx), len(authenticators))
-        if user is None:
-            return self.anonymous.authenticate(ctx) if self.anonymous is not None else None
-        return user if isinstance(user, User) else self._later(ctx, user)
+        # The way of nearly every request; whatever is more than that is `first_of`'s.
+        index = 0
+        for way in self._ways:
+            index += 1
+            try:
+                user = way(ctx)
+            except APIError as error:
+                return self._rest(ctx, index, _reasons(error, None))
+            if user is None:
+                continue
+            if isinstance(user, User):
+                return user
+            return self._later(ctx, _wait(self._asking(ctx), len(self._ways), user, index, None))
+        return self.anonymous.authenticate(ctx) if self.anonymous is not None else None
+
+    def _asking(self, ctx: RequestContext) -> Ask[User]:
+        ways = self._ways
+        return lambda index: ways[index](ctx)
+
+    def _rest(self, ctx: RequestContext, index: int, reasons: tuple[str, ...]) -> User | Awaitable[User | None] | None:
+        """Ask the others after one credential was wrong: nobody is anonymous any more."""
+        return first_of(self._asking(ctx), len(self._ways), index, reasons)
 
     async def _later(self, ctx: RequestContext, pending: Awaitable[User | None]) -> User | None:
         user = await pending
