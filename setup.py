@@ -14,6 +14,7 @@ from setuptools import Extension, setup
 DEBUG = os.environ.get("FASTAPI_CORE_DEBUG") == "1"
 
 MODULES = [
+    "defaulting",  # defaults filled into objects in place
     "fieldset",  # sets of owned fields, and walks along shapes
     "http1",  # HTTP/1.1 server protocol
     "jsonscan",  # duplicate keys and limits of JSON bodies

@@ -24,7 +24,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench import objects
+from bench import micro_pod, objects
 from bench.load import Result, Shot, fire, results_folder
 from bench.process import Limit, Measured, Served
 
@@ -36,6 +36,8 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 PARTIAL = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 MERGE = (("Content-Type", "application/merge-patch+json"),)
 JSON = (("Content-Type", "application/json"),)
+APPLY = (("Content-Type", "application/apply-patch+yaml"),)
+POD_ALONE = "decode+validate+encode pod 5 KB"
 
 
 def body(tree: objects.Tree) -> str:
@@ -69,7 +71,19 @@ def rows() -> dict[str, Shot]:
             MERGE,
             modulo=64,
         ),
+        "apply pod, nothing changes": Shot(
+            f"{pods}/applied-@N@?fieldManager=bench", "PATCH", body(objects.pod("applied-@M@")), APPLY, modulo=64
+        ),
+        "apply pod, one label changes": Shot(
+            f"{pods}/applied-@N@?fieldManager=bench", "PATCH", _relabelled("applied-@M@", "n@N@"), APPLY, modulo=64
+        ),
     }
+
+
+def _relabelled(name: str, label: str) -> str:
+    pod = objects.pod(name)
+    pod["metadata"]["labels"]["turn"] = label
+    return body(pod)
 
 
 class Client:
@@ -94,7 +108,7 @@ class Client:
 
     def raw(self, shot: Shot, number: int) -> bytes:
         """The whole answer, head included, as it came over the wire."""
-        text = shot.body.replace("@ID@", "raw").replace("@N@", str(number))
+        text = shot.body.replace("@ID@", "raw").replace("@N@", str(number)).replace("@M@", "1")
         target = shot.target.replace("@N@", "1")
         context = ssl._create_unverified_context()
         with context.wrap_socket(socket.create_connection(("127.0.0.1", self.connection.port))) as stream:
@@ -220,7 +234,7 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     for name, shot in shots.items():
         load = {"seconds": options.seconds, "connections": options.connections}
         ours = fire(server, server.url, shot, TOKEN, run=f"r{len(measured)}", **load)
-        key = shot.target if shot.method == "GET" else f"{shot.method} {shot.target}"
+        key = shot.target if shot.method == "GET" else f"{shot.method} {shot.target.partition('?')[0]}"
         answers = {key.replace("@N@", str(n)): raw[name] for n in range(64 if "@N@" in key else 1)}
         (folder / "answers.bin").write_bytes(pickle.dumps(answers))
         limit = Limit(folder, folder / "limit.log")
@@ -236,11 +250,23 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
             print(f"{name:32} {row['ours']['cpu']:9.1f} {row['limit']['cpu']:9.1f} {row['ratio']:6.2f}x", flush=True)
         limit.stop()
     server.stop()
+    if options.only.lower() in POD_ALONE:
+        measured[POD_ALONE] = _pod_alone(measured)
     if not options.quick and options.only.lower() in "start":
         measured["start and memory"] = start_rows(folder, folder / "server.log")
         for name, value in measured["start and memory"].items():
             print(f"{name:32} {value:9.3f}")
     return measured
+
+
+def _pod_alone(measured: dict[str, Any]) -> dict[str, float]:
+    """The object's own part of a create, and its share of the whole where that was measured."""
+    spent = micro_pod.measure()
+    create = measured.get("create pod")
+    if create is not None:
+        spent["share"] = spent["cpu"] / create["ours"]["cpu"]
+    print(f"{POD_ALONE:32} {spent['cpu']:9.1f} {spent.get('share', 0):27.0%} of a create", flush=True)
+    return spent
 
 
 def show(name: str, ours: Result, bare: Result) -> None:

@@ -22,6 +22,7 @@ request = function()
   n = n + 1
   local target = string.gsub(string.gsub("{target}", "@ID@", run .. "-" .. id), "@N@", tostring(n % {modulo}))
   local body = string.gsub(string.gsub([==[{body}]==], "@ID@", run .. "-" .. id), "@N@", tostring(n))
+  body = string.gsub(body, "@M@", tostring(n % {modulo}))
   return wrk.format("{method}", target, {headers}, body)
 end
 """
@@ -41,7 +42,8 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """What wrk sends. In `target` and `body` @ID@ is unique per thread and run, @N@ counts (modulo `modulo` in the target)."""
+    """What wrk sends. In `target` and `body` @ID@ is unique per thread and run, @N@ counts (modulo `modulo` in the target;
+    @M@ is the same number in the body)."""
 
     target: str
     method: str = "GET"

@@ -6,6 +6,7 @@ A missing module is an import error that names the fix, never a silent slow star
 from importlib.util import find_spec
 
 MODULES = (
+    "defaulting",
     "fieldset",
     "http1",
     "jsonscan",

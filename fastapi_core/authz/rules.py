@@ -21,10 +21,19 @@ FULL_AUTHORITY: tuple[Tree, ...] = (
     {"apiGroups": [ALL], "resources": [ALL], "verbs": [ALL]},
     {"nonResourceURLs": [ALL], "verbs": [ALL]},
 )
+_MEMBERS = frozenset({"verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs"})
 
 
 def _list(tree: Tree, member: str) -> list[str]:
     return tree.get(member) or []
+
+
+def _is_sound(tree: Any) -> bool:
+    return isinstance(tree, dict) and all(
+        isinstance(values, list) and all(isinstance(value, str) for value in values)
+        for member, values in tree.items()
+        if member in _MEMBERS and values is not None
+    )
 
 
 class Rule:
@@ -72,7 +81,10 @@ class RuleSet:
     __slots__ = ("_by_resource", "_paths", "_wild", "trees")
 
     def __init__(self, trees: Iterable[Tree]) -> None:
+        """Raises ValueError for a rule of another shape: half understood it might allow more than meant."""
         self.trees = tuple(trees)
+        if not all(_is_sound(tree) for tree in self.trees):
+            raise ValueError("a rule is not what a rule should be")
         self._by_resource: dict[str, tuple[Rule, ...]] | None = None
         self._paths: tuple[Rule, ...] = ()
         self._wild: tuple[Rule, ...] = ()

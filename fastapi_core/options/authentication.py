@@ -7,11 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from urllib.parse import urlsplit
 
-from fastapi_core.options.flags import BOOL, DURATION, STRING, STRING_ARRAY, STRINGS, flag
+from fastapi_core.options.flags import BOOL, DURATION, STRING, STRING_ARRAY, STRINGS, Kind, flag
 
 _WEBHOOK_VERSIONS = ("v1", "v1beta1")
 _SIGNING = ("ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512")
 _HOUR = 3600
+#: One pair an occurrence, as it was given: commas belong to the value.
+_PAIR = Kind("mapStringString", lambda text: (text,), repeats=True)
 
 
 @dataclass(slots=True)
@@ -73,7 +75,7 @@ class Authentication:
         "oidc-signing-algs", STRINGS, ("RS256",), "Signature algorithms accepted."
     )
     oidc_required_claim: tuple[str, ...] = flag(
-        "oidc-required-claim", STRING_ARRAY, (), "claim=value that every token must have; may be repeated."
+        "oidc-required-claim", _PAIR, (), "claim=value that every token must have; may be repeated."
     )
     service_account_issuer: tuple[str, ...] = flag(
         "service-account-issuer", STRING_ARRAY, (), "Issuers whose service account tokens count; the first one signs."

@@ -17,6 +17,8 @@ from fastapi_core.patch.shapes import shape_of, without
 from fastapi_core.schema.types import Type
 
 Tree = dict[str, Any]
+Changes = tuple[FieldSet, FieldSet]
+"""Fields that were added or changed, and those that went away."""
 
 _UNTRACKED = (
     ("apiVersion",),
@@ -158,8 +160,12 @@ class Tracker:
         before: list[Tree] | None = current["metadata"].get("managedFields") if current is not None else None
         given = metadata.get("managedFields") if not self.subresource else None
         kept = given is None or given is before or given == before
-        if before and kept:
-            entries = self._unmoved(before, current or {}, new, manager, now)
+        try:
+            changes = self.changes(self.tracked, current or {}, new)
+        except ItemError:
+            changes = None
+        if before and kept and changes is not None:
+            entries = self._unmoved(before, changes, manager, now)
             if entries is not None:
                 metadata["managedFields"] = entries
                 return
@@ -168,7 +174,7 @@ class Tracker:
             self.reconcile(managed)
         if managed or current is None:
             try:
-                self.record_update(current or {}, new, managed, manager, now)
+                self.record_update(current or {}, new, managed, manager, now, changes)
             except ItemError:
                 managed = managers.live(before)
         if managed:
@@ -176,16 +182,14 @@ class Tracker:
         else:
             metadata.pop("managedFields", None)
 
-    def _unmoved(self, entries: list[Tree], current: Tree, new: Tree, manager: str, now: str) -> list[Tree] | None:
+    def _unmoved(self, entries: list[Tree], changes: Changes, manager: str, now: str) -> list[Tree] | None:
         """The entries when no field changes hands, as with most writes: nothing but the time of the writer's can differ.
-
-        None when there is more to it.
-        """
+        None when there is more to it."""
         if len(entries) > managers.MAX_UPDATERS:
             return None
+        touched, removed = changes
         mine: Tree | None = None
         try:
-            touched, removed = self.changes(self.tracked, current, new)
             for entry in entries:
                 fields = entry["fieldsV1"]
                 if entry["apiVersion"] != self.version or (
@@ -200,15 +204,18 @@ class Tracker:
                     mine = entry
                 elif touched and fieldset.difference(fields, touched) is not fields:
                     return None
-        except (ItemError, KeyError, TypeError, AttributeError):
+        except (KeyError, TypeError, AttributeError):
             return None
         if not touched or mine is None:
             return None if touched else entries
         return managers.renewed(entries, mine, now)
 
-    def record_update(self, current: Tree, new: Tree, managed: Managed, manager: str, now: str) -> None:
-        """Account for a change in `managed`."""
-        changes = self.changes(self.tracked, current, new)
+    def record_update(
+        self, current: Tree, new: Tree, managed: Managed, manager: str, now: str, changes: Changes | None = None
+    ) -> None:
+        """Account for a change in `managed`; `changes` are those that `self.changes` finds, where they are known."""
+        if changes is None:
+            changes = self.changes(self.tracked, current, new)
         self.disown(managed, current, new, changes)
         touched = changes[0]
         if touched:
@@ -230,12 +237,12 @@ class Tracker:
         managed: Managed,
         current: Tree,
         new: Tree,
-        changes: tuple[FieldSet, FieldSet],
+        changes: Changes,
         *,
         except_for: Identity | None = None,
     ) -> None:
         """Take what changed or went away from all entries; entries without fields or of unknown versions go."""
-        known: dict[str, tuple[FieldSet, FieldSet] | None] = {self.version: changes}
+        known: dict[str, Changes | None] = {self.version: changes}
         for who, record in list(managed.items()):
             if who == except_for:
                 continue
@@ -255,7 +262,7 @@ class Tracker:
             elif fields is not record.fields:
                 managed[who] = Record(fields, version, record.time)
 
-    def changes_in(self, version: str, current: Tree, new: Tree) -> tuple[FieldSet, FieldSet] | None:
+    def changes_in(self, version: str, current: Tree, new: Tree) -> Changes | None:
         """What changed as another version sees it; None when there is no such version."""
         if new is current:
             return None if self.shape_in(version) is None else ({}, {})
@@ -265,7 +272,7 @@ class Tracker:
         before = self.seen_in(version, current) if current else None
         return self.changes(after.tracked, before.tree if before is not None else {}, after.tree)
 
-    def changes(self, tracked: Shape, current: Tree, new: Tree) -> tuple[FieldSet, FieldSet]:
+    def changes(self, tracked: Shape, current: Tree, new: Tree) -> Changes:
         """What was (added or changed, removed) among what can be owned through this endpoint."""
         touched, removed = compare(tracked, current, new)
         if self.only:

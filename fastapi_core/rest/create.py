@@ -101,6 +101,8 @@ async def create_object(
                 return _dry(scope, stored)
             return await commit(scope.store.create, stored, applied=applied)
         except errors.APIError as error:
+            if attributes.undo:
+                await scope.admission.revert(attributes)
             if error.reason != "AlreadyExists" or not prefixed:
                 raise
             if not generated or attempt == GENERATE_ATTEMPTS:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from fastapi_core._ext.defaulting import EMPTY, UNSET, Fill
+
 Tree = dict[str, Any]
 Rule = Callable[[Tree], None]
 Condition = Callable[[Tree], bool]
@@ -24,29 +26,12 @@ def fresh(value: Any) -> Any:
 
 def absent(**values: Any) -> Rule:
     """Set each member that is not there."""
-    pairs = tuple(values.items())
-
-    def rule(tree: Tree) -> None:
-        for name, value in pairs:
-            if tree.get(name) is None:
-                tree[name] = value if value.__class__ in _SCALARS else fresh(value)
-
-    return rule
+    return Fill(*((name, value, UNSET) for name, value in values.items()))
 
 
 def empty(**values: Any) -> Rule:
     """Set each member that is missing or holds its zero value."""
-    pairs = tuple(values.items())
-
-    def rule(tree: Tree) -> None:
-        for name, value in pairs:
-            if not tree.get(name):
-                tree[name] = value if value.__class__ in _SCALARS else fresh(value)
-
-    return rule
-
-
-_SCALARS = frozenset({str, int, bool, float})
+    return Fill(*((name, value, EMPTY) for name, value in values.items()))
 
 
 def when(condition: Condition, *rules: Rule) -> Rule:

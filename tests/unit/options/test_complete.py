@@ -124,14 +124,19 @@ def test_flags_that_are_not_in_force_are_announced_once(tmp_path: Path, capsys: 
     logs.SINK.configure()
     complete(
         Options.parse(
-            [f"--data-dir={tmp_path}", "--egress-selector-config-file=x", "--etcd-prefix=/x", "--profiling=false"]
+            [
+                f"--data-dir={tmp_path}",
+                "--egress-selector-config-file=x",
+                "--etcd-prefix=/x",
+                "--goaway-chance=0.01",
+            ]
         )
     )
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2
     assert lines[0].startswith("W")
     assert lines[0].endswith('"Flags not in force" flags="--egress-selector-config-file"')
-    assert lines[1].endswith('"Flags without effect" flags="--etcd-prefix --profiling"')
+    assert lines[1].endswith('"Flags without effect" flags="--etcd-prefix --goaway-chance"')
 
 
 def refusals(*arguments: str) -> list[str]:

@@ -47,12 +47,3 @@ def test_defaults(ref: str, tree: dict[str, Any], expected: dict[str, Any]) -> N
     tree = copy.deepcopy(tree)
     defaults.apply(tables.type_of(ref), tree)
     assert tree == expected
-    port = tree.get("spec") and tree["spec"].get("ports")
-    if port:
-        assert list(port[0]) == ["name", "protocol", "port"]
-
-
-def test_order_puts_members_where_the_type_has_them() -> None:
-    tree = {"spec": 1, "zzz": 2, "metadata": 3}
-    defaults.order(tables.type_of("core/v1.Pod"), tree)
-    assert list(tree) == ["zzz", "metadata", "spec"]
