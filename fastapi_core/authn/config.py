@@ -6,9 +6,9 @@ The --oidc-* flags become the same structure.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from fastapi_core.authn.expressions import Expression, ExpressionError, compile_expression
@@ -20,7 +20,11 @@ VERSIONS = ("v1", "v1beta1", "v1alpha1")
 KIND = "AuthenticationConfiguration"
 MOST_ISSUERS = 64
 
-Compile = Callable[[str, str], Expression]
+
+class Compile(Protocol):
+    """`expressions.compile_expression`."""
+
+    def __call__(self, text: str, variable: str, *, condition: bool = False) -> Expression: ...
 
 
 class ConfigError(ValueError):
@@ -301,9 +305,9 @@ class _Builder:
             text = "data does not contain any valid RSA or ECDSA certificates"
             self._invalid(path, "<omitted>", text)
 
-    def _expression(self, text: str, variable: str, path: str) -> Expression | None:
+    def _expression(self, text: str, variable: str, path: str, *, condition: bool = False) -> Expression | None:
         try:
-            return self._compile(text, variable)
+            return self._compile(text, variable, condition=condition)
         except ExpressionError as error:
             self._invalid(path, text, str(error))
             return None
@@ -328,7 +332,10 @@ class _Builder:
                     self._invalid(f"{where}.requiredValue", value, "may not be specified when expression is set")
                 if self._once(expressions, text, f"{where}.expression"):
                     made.append(
-                        Rule(expression=self._expression(text, "claims", f"{where}.expression"), message=message)
+                        Rule(
+                            expression=self._expression(text, "claims", f"{where}.expression", condition=True),
+                            message=message,
+                        )
                     )
             else:
                 self._required(where, "claim or expression is required")
@@ -342,7 +349,12 @@ class _Builder:
             if not text:
                 self._required(where)
             elif self._once(seen, text, where):
-                made.append(Rule(expression=self._expression(text, "user", where), message=tree.get("message", "")))
+                made.append(
+                    Rule(
+                        expression=self._expression(text, "user", where, condition=True),
+                        message=tree.get("message", ""),
+                    )
+                )
         return tuple(made)
 
     def _mapped(self, tree: dict[str, Any], path: str, *, needed: bool) -> Mapped:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,8 +13,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fastapi_core.authn.base import WrongCredential
 from fastapi_core.authn.config import SHAPE, AnonymousConfig, ConfigError, Mapped, Rule, load
 from fastapi_core.authn.expressions import Expression, ExpressionError
+from fastapi_core.authn.oidc import user_of
 from tests.fixtures.pki import authority
 
 CA = authority("ca").pem.decode()
@@ -38,7 +41,7 @@ GOOD: dict[str, Any] = {
 }  # fmt: skip
 
 
-def compiled(text: str, variable: str) -> Expression:
+def compiled(text: str, variable: str, *, condition: bool = False) -> Expression:
     """An expression language of one kind of expression: a path."""
     if not text.startswith(f"{variable}."):
         raise ExpressionError("compilation failed: no such variable")
@@ -151,10 +154,46 @@ def test_everything_wrong_is_told_at_once() -> None:
     assert len(problems(tree)) == 2
 
 
-def test_without_an_expression_language_expressions_are_refused_clearly() -> None:
-    tree = changed(*MAPPINGS, "username", to={"expression": "claims.sub"})
-    with pytest.raises(ConfigError, match=r"username\.expression: .* not supported by this build"):
-        load(json.dumps(tree).encode())
+def test_expressions_of_the_real_language() -> None:
+    tree = copy.deepcopy(GOOD)
+    tree["jwt"][0]["claimValidationRules"] = [{"expression": "claims.exp - claims.nbf <= 86400", "message": "too long"}]
+    tree["jwt"][0]["userValidationRules"] = [{"expression": "!user.username.startsWith('system:')"}]
+    tree["jwt"][0]["claimMappings"] = {
+        "username": {"expression": "claims.email_verified ? 'p:' + claims.email : 'nobody'"},
+        "groups": {"expression": "claims.?roles.orValue([]).map(r, 'r:' + r)"},
+        "extra": [{"key": "acme.com/tenant", "valueExpression": "claims.tenant"}],
+    }
+    (jwt,) = load(json.dumps(tree).encode()).jwt
+    claims = {"email": "o@x", "email_verified": True, "roles": ["a"], "tenant": "t", "exp": 10, "nbf": 1}
+    user = user_of(jwt, claims)
+    assert (user.name, user.groups, user.extra) == ("p:o@x", ("r:a",), {"acme.com/tenant": ("t",)})
+    assert user_of(jwt, {key: value for key, value in claims.items() if key != "roles"}).groups == ()
+    for broken, reason in (
+        ({"exp": 100_000}, "too long"), ({"tenant": 1}, "a list of strings"), ({"email_verified": 1}, "resulted in error"),
+    ):  # fmt: skip
+        with pytest.raises(WrongCredential) as caught:
+            user_of(jwt, {**claims, **broken})
+        assert reason in caught.value.reasons[0]
+    with pytest.raises(WrongCredential):
+        user_of(replace(jwt, username=Mapped("email")), {**claims, "email": "system:masters"})
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "text"),
+    [
+        (("claimMappings", "username"), {"expression": "claims."}, "compilation failed: ERROR: <input>"),
+        (("claimMappings", "username"), {"expression": "user.username"}, "undeclared reference to 'user'"),
+        (("claimMappings", "username"), {"expression": "claims.email"}, "claims.email_verified must be used"),
+        (("claimMappings", "username"), {"expression": "claims.?email.orValue('')"}, "claims.email_verified must be used"),
+        (("claimValidationRules",), [{"expression": "claims.iss"}], "must evaluate to bool"),
+        (("userValidationRules",), [{"expression": "user.name == ''"}], "undefined field 'name'"),
+        (("userValidationRules",), [{"expression": "user.username"}], "must evaluate to bool"),
+    ],
+)  # fmt: skip
+def test_expressions_the_real_language_refuses(path: tuple[str, ...], value: Any, text: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(json.dumps(changed("jwt", 0, *path, to=value)).encode())
+    assert text in str(caught.value)
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"{", b"a: b: c", b"- \xff", b"&a [*a]", b"null"])
