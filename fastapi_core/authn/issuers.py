@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -17,8 +16,8 @@ if TYPE_CHECKING:
 
 log = logs.get("authn")
 
-#: Seconds between two looks at the file, and how long issuers of a new file may take to be in use.
-LOOK, PATIENCE = 10.0, 60.0
+#: How long issuers of a new file may take to be in use, and the pause before they are tried again, in seconds.
+PATIENCE, RETRY = 60.0, 10.0
 _TIMEOUT = 30.0
 
 
@@ -101,20 +100,26 @@ def remote_issuer(config: JWTConfig, algorithms: Sequence[str]) -> IssuerTokens:
 
 
 class ConfigFile:
-    """Follows the file of --authentication-config: a change that can be used is used, any other is reported once."""
+    """The file of --authentication-config: a change that can be used is used, any other is reported once.
+
+    `changed` is for whoever watches the file. Issuers of a new file that cannot be reached are tried again.
+    """
 
     def __init__(
-        self, path: str, load: Callable[[bytes], AuthenticationConfig], issuers: Issuers, *, look: float = LOOK
+        self, path: str, load: Callable[[bytes], AuthenticationConfig], issuers: Issuers, *, retry: float = RETRY
     ) -> None:
-        self._path = path
+        self.path = path
         self._load = load
         self._issuers = issuers
-        self._look = look
+        self._retry = retry
         self._content = self._read()
+        self._again = False
         self._task: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
-        self._task = asyncio.create_task(self._follow(), name="authentication-config")
+    def changed(self) -> None:
+        self._again = True
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._take(), name="authentication-config")
 
     async def close(self) -> None:
         if self._task is not None:
@@ -130,25 +135,25 @@ class ConfigFile:
         try:
             config = self._load(content)
         except ConfigError as error:
-            log.error("Authentication configuration cannot be used, the old one stays", path=self._path, err=str(error))
+            log.error("Authentication configuration cannot be used, the old one stays", path=self.path, err=str(error))
             return False
         if not await self._issuers.exchange(config):
-            # Its issuers may come up later: the same content is tried again.
             self._content = None
             return False
-        log.info("Authentication configuration reloaded", path=self._path)
+        log.info("Authentication configuration reloaded", path=self.path)
         return True
 
-    async def _follow(self) -> None:
-        while True:
-            await asyncio.sleep(self._look)
+    async def _take(self) -> None:
+        while self._again:
+            self._again = False
             await self.check()
+            if self._content is None:
+                self._again = True
+                await asyncio.sleep(self._retry)
 
     def _read(self) -> bytes | None:
         try:
-            if os.path.getsize(self._path) > outbound.ANSWER_LIMIT:
-                return None
-            with open(self._path, "rb") as file:
-                return file.read()
+            with open(self.path, "rb") as file:
+                return file.read(outbound.ANSWER_LIMIT)
         except OSError:
             return None

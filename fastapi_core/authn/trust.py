@@ -1,31 +1,24 @@
 """Which certificate authority vouches for a connection.
 
 The TLS layer verifies a client's chain against all authorities at once; whether it ends at one of the client CAs or at
-one of the front proxy's decides what the certificate may say. Bundles are followed on disk: a chain whose anchor has
-left its bundle stops counting on connections that are open already.
+one of the front proxy's decides what the certificate may say. When a bundle is read anew, a chain
+whose anchor has left it stops counting on connections that are open already.
 """
 
 from __future__ import annotations
 
 import base64
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from time import monotonic
 from typing import TYPE_CHECKING
 
 from fastapi_core.authn import der
 from fastapi_core.authn.base import WrongCredential
-from fastapi_core.obs import logs
 
 if TYPE_CHECKING:
     from fastapi_core._ext.http1 import Connection
 
-log = logs.get("authn")
-
-#: Seconds between two looks at the files of a bundle.
-LOOK = 5.0
 UNKNOWN_AUTHORITY = "x509: certificate signed by unknown authority"
 EXPIRED = "x509: certificate has expired or is not yet valid"
 
@@ -59,26 +52,29 @@ class Verdict:
 
 
 class Trust:
-    """The authorities of some PEM files, followed on disk. Raises OSError or ValueError when one cannot be used."""
+    """The authorities of some PEM files. Raises OSError or ValueError when one cannot be used."""
 
     def __init__(self, paths: Sequence[str]) -> None:
-        self._paths = tuple(dict.fromkeys(paths))
-        self._stamps: dict[str, tuple[int, int, int] | None] = {}
-        self._bundles: dict[str, frozenset[Identity]] = {}
-        self._looked = 0.0
+        self.paths = tuple(dict.fromkeys(paths))
+        self._authorities: frozenset[Identity] = frozenset()
         self.generation = 0
-        for path in self._paths:
-            self._stamps[path] = _stamp(path)
+        self.reload()
+
+    def reload(self) -> None:
+        """Read the files again; the old authorities stay when one cannot be used (same errors)."""
+        found: set[Identity] = set()
+        for path in self.paths:
             with open(path, "rb") as file:
-                self._bundles[path] = identities(file.read())
+                found |= identities(file.read())
+        if found != self._authorities:
+            self._authorities = frozenset(found)
+            self.generation += 1
 
     def check(self, connection: Connection, now: float) -> bool | None:
         """None without a client certificate; raises WrongCredential when its chain is not ours or has run out."""
         chain = connection.peer_chain
         if not chain:
             return None
-        if monotonic() - self._looked > LOOK:
-            self.look()
         verdict: Verdict | None = connection.memo.get(self)
         if verdict is None or verdict.generation != self.generation:
             verdict = connection.memo[self] = self._judge(chain)
@@ -87,25 +83,6 @@ class Trust:
         if not verdict.not_before <= now < verdict.not_after:
             raise WrongCredential(EXPIRED)
         return True
-
-    def look(self) -> None:
-        """Read the files that have changed; what cannot be read keeps its last content."""
-        self._looked = monotonic()
-        for path in self._paths:
-            stamp = _stamp(path)
-            if stamp == self._stamps[path]:
-                continue
-            self._stamps[path] = stamp
-            try:
-                with open(path, "rb") as file:
-                    bundle = identities(file.read())
-            except (OSError, ValueError) as error:
-                log.error("CA bundle cannot be read, its last content stays in use", path=path, err=str(error))
-                continue
-            if bundle != self._bundles[path]:
-                self._bundles[path] = bundle
-                self.generation += 1
-                log.info("CA bundle reloaded", path=path)
 
     def _judge(self, chain: Sequence[bytes]) -> Verdict:
         try:
@@ -118,13 +95,5 @@ class Trust:
             self.generation,
             max(certificate.not_before for certificate in certificates),
             min(certificate.not_after for certificate in certificates),
-            any(identity in bundle for bundle in self._bundles.values()),
+            identity in self._authorities,
         )
-
-
-def _stamp(path: str) -> tuple[int, int, int] | None:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_ino, status.st_size

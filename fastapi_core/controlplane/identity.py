@@ -89,18 +89,20 @@ class Identity:
         server.add_hook("start-legacy-token-tracking-controller", self._info.track_legacy_tokens)
         server.on_shutdown(info.stop, "authentication info")
         server.on_stop(self._uses.close, "uses of legacy tokens")
+        for trust in (self._known.client_trust, self._known.proxy_trust):
+            if trust is not None:
+                server.config.files.follow(trust.paths, trust.reload)
         if issuers is None:
             return
 
         async def start() -> None:
             assert self._known.config is not None
             issuers.start(self._known.config)
-            if file is not None:
-                file.start()
 
         server.add_hook("start-token-issuers", start)
         server.on_stop(issuers.close, "token issuers")
         if file is not None:
+            server.config.files.follow((file.path,), file.changed)
             server.on_stop(file.close, "authentication configuration")
 
     def _configured(self) -> Issuers:

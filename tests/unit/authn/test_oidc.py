@@ -293,12 +293,15 @@ async def test_issuers_are_exchanged_only_when_all_of_the_new_ones_are_there(tmp
     follower = ConfigFile(str(file), lambda data: config(f"https://{data.decode()}"), issuers)
     assert not await follower.check()
     file.write_text("two")
-    assert await follower.check()
+    follower.changed()
+    follower.changed()
+    await within(10, lambda: told)
     assert issuers.check(one, None, NOW) is None
     assert isinstance(issuers.check(two, None, NOW), Known)
     assert len(told) == 1
     file.unlink()
     assert not await follower.check()
+    await follower.close()
     await issuers.close()
     assert issuers.check(two, None, NOW) is None
 
