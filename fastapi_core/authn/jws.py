@@ -10,6 +10,7 @@ import base64
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -83,8 +84,12 @@ def parse(text: str) -> Token:
     return Token(algorithm, key_id, claims, f"{parts[0]}.{parts[1]}".encode(), decode(parts[2]))
 
 
+@lru_cache(maxsize=32)
 def issuer_of(text: str) -> str | None:
-    """The issuer a text claims, to find out whose token it might be; None when it is no token."""
+    """The issuer a text claims, to find out whose token it might be; None when it is no token.
+
+    Every kind of token asks the same of the same text.
+    """
     if len(text) > LIMIT or text.count(".") != 2:
         return None
     try:

@@ -33,6 +33,7 @@ PROTOCOL_HEADER = b"sec-websocket-protocol"
 #: Header values remembered; a client that sends ever new garbage only clears the memory.
 _MEMORY = 4096
 _LONGEST = 16_384
+_AROUND = len("Bearer ")
 #: An answer that says nothing of its own life is remembered this long, as the reference does.
 REMEMBER = 10.0
 
@@ -113,16 +114,17 @@ class Bearer:
             return None
         found = self._tokens.check(decoded(token), self._tokens.implicit or None, now)
         if found is None or isinstance(found, Known):
-            return self._conclude(ctx, header, found)
-        return self._later(ctx, header, found)
+            return self._conclude(ctx, header, token, found)
+        return self._later(ctx, header, token, found)
 
-    async def _later(self, ctx: RequestContext, header: bytes, pending: Awaitable[Known | None]) -> User:
-        return self._conclude(ctx, header, await pending)
+    async def _later(self, ctx: RequestContext, header: bytes, token: bytes, pending: Awaitable[Known | None]) -> User:
+        return self._conclude(ctx, header, token, await pending)
 
-    def _conclude(self, ctx: RequestContext, header: bytes, known: Known | None) -> User:
+    def _conclude(self, ctx: RequestContext, header: bytes, token: bytes, known: Known | None) -> User:
         user, now = accepted(ctx, known), ctx.request.received
         assert known is not None
-        if known.until > now and len(header) <= _LONGEST:
+        # Of one token a client could make any number of values by what it puts around it.
+        if known.until > now and len(header) <= _LONGEST and len(header) == len(token) + _AROUND:
             if len(self._memory) >= _MEMORY:
                 self._memory.clear()
             self._memory[header] = replace(known, user=user)

@@ -6,6 +6,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from hashlib import sha256
 from time import time
 from typing import Any
 
@@ -26,7 +27,8 @@ _TIMEOUT = 30.0
 #: Pauses between attempts, in seconds.
 BACKOFF = (0.5, 0.75, 1.125, 1.6875)
 
-Key = tuple[str, Audiences | None]
+Key = tuple[bytes, "Audiences | None"]
+"""Digest of the token, so that what a client sends does not decide how much is kept, and the audiences asked for."""
 
 
 class WebhookTokens:
@@ -57,23 +59,23 @@ class WebhookTokens:
         self._asking: dict[Key, asyncio.Task[Known | WrongCredential | None]] = {}
 
     def check(self, token: str, audiences: Audiences | None, now: float) -> Known | Awaitable[Known | None] | None:
-        key = (token, audiences)
+        key = (sha256(token.encode("utf-8", "surrogateescape")).digest(), audiences)
         remembered = self._memory.get(key)
         if remembered is not None and remembered[0] > now:
             return _said(remembered[1], now)
-        return self._ask(key)
+        return self._ask(key, token)
 
-    async def _ask(self, key: Key) -> Known | None:
+    async def _ask(self, key: Key, token: str) -> Known | None:
         """Requests with the same token wait for the same answer."""
         task = self._asking.get(key)
         if task is None:
-            task = self._asking[key] = asyncio.create_task(self._answer(key), name="token-webhook")
+            task = self._asking[key] = asyncio.create_task(self._answer(key, token), name="token-webhook")
             task.add_done_callback(lambda _: self._asking.pop(key, None))
         return _said(await asyncio.shield(task), self._clock())
 
-    async def _answer(self, key: Key) -> Known | WrongCredential | None:
+    async def _answer(self, key: Key, token: str) -> Known | WrongCredential | None:
         try:
-            status = await self._review(*key)
+            status = await self._review(token, key[1])
         except outbound.OutboundError as error:
             log.error("Token webhook failed", err=str(error))
             return WrongCredential(str(error))

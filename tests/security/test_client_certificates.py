@@ -143,6 +143,20 @@ def test_without_the_right_certificate_the_headers_say_nothing(show: Show, heade
     assert show(PROXIES.issue("somebody")).who(header, masters) == {"code": 401}
 
 
+def test_extension_servers_are_told_whom_to_trust(show: Show, guarded: RunningServer) -> None:
+    caller = show(CLIENTS.issue("root", ["system:masters"]))
+    code, tree = caller("GET", "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication")
+    assert code == 200
+    data = tree["data"]
+    assert CLIENTS.pem.decode() in data["client-ca-file"]
+    assert (guarded.data_dir / "pki/ca.crt").read_text() in data["client-ca-file"]
+    assert data["requestheader-client-ca-file"] == PROXIES.pem.decode()
+    assert data["requestheader-allowed-names"] == '["front-proxy-client"]'
+    assert data["requestheader-username-headers"] == '["X-Remote-User","X-Other-User"]'
+    assert data["requestheader-extra-headers-prefix"] == '["X-Remote-Extra-"]'
+    assert {"requestheader-uid-headers", "requestheader-group-headers"} <= set(data)
+
+
 def test_a_changed_client_authority_takes_effect(guarded: RunningServer, show: Show, tmp_path: Path) -> None:
     """On new connections, and on those that are open already."""
     file = guarded.data_dir.parent / "clients.crt"

@@ -241,6 +241,13 @@ def test_tokens_in_secrets(caller: Caller, account: dict[str, Any]) -> None:
     user = caller.who(bearer(text))
     assert user["username"] == f"system:serviceaccount:{account['namespace']}:sa"
     assert "extra" not in user
+    end = time.monotonic() + 10
+    while "kubernetes.io/legacy-token-last-used" not in caller("GET", f"{path}/s", None, ADMIN)[1]["metadata"].get(
+        "labels", {}
+    ):
+        assert time.monotonic() < end, "the use is noted on the secret"
+        time.sleep(0.05)
+    assert caller.who(bearer(text)) == user
     assert caller.who(bearer(legacy(account, "s", sub="system:serviceaccount:kube-system:sa"))) == {"code": 401}
     assert review(caller, legacy(account, "s", exp=1))["error"].endswith("Token does not match server's copy]")
     assert caller("DELETE", f"{path}/s", None, ADMIN)[0] == 200
@@ -278,6 +285,13 @@ def test_a_browser_passes_the_token_as_a_protocol(caller: Caller, account: dict[
     for wrong in ((encoded,), (encoded, encoded, "x"), (encoded + "!", "x"), (encoded[:-8], "x")):
         assert caller.who(*upgrade, protocols(*wrong)) == {"code": 401}
     assert caller("GET", "/healthz", None, protocols(encoded, "x"))[0] == 200
+
+
+def test_others_are_told_since_when_uses_are_noted(caller: Caller) -> None:
+    name = "kube-apiserver-legacy-service-account-token-tracking"
+    code, tree = caller("GET", f"/api/v1/namespaces/kube-system/configmaps/{name}", None, ADMIN)
+    assert code == 200
+    assert len(tree["data"]["since"]) == len("2006-01-02")
 
 
 def test_the_signing_key_is_not_given_away(caller: Caller, tmp_path: Path) -> None:
