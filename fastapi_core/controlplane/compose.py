@@ -39,9 +39,11 @@ async def compose(completed: Completed) -> GenericServer:
     opened = await open_store(completed)
     resources = opened.resources
     flow = flow_control(options, resources, completed.config.metrics)
+    who = identity.authenticator(completed, resources)
+    resources.backends.reviewer = (who.review, who.audiences)
     config = replace(
         completed.config,
-        authenticator=identity.authenticator(completed, resources),
+        authenticator=who,
         authorizer=authority.authorizer(completed, resources),
         flow=(flow.control, flow.estimator) if flow is not None else None,
     )
@@ -62,6 +64,7 @@ async def compose(completed: Completed) -> GenericServer:
     server.on_shutdown(lambda: watches.shutdown(config.watch_grace), "watches")
     opened.install(server)
     hooks.install(server, resources, options)
+    who.attach(server)
     if flow is not None:
         flow.install(server)
     export_storage_metrics(metrics, opened.storage, opened.cacher, resources.definitions)
@@ -69,6 +72,7 @@ async def compose(completed: Completed) -> GenericServer:
     routes = resources.routes(watches, config.authorizer)
     routes += discovery.routes()
     routes += server_routes.routes(server)
+    routes += who.routes(server)
     routes += _openapi_routes(OpenAPIEndpoints(OpenAPIDocuments(resources.definitions)))
     version = VersionInfo(product_version=__version__).tree()
     export_version_metrics(metrics, version)

@@ -71,6 +71,14 @@ class Metrics:
     def _gates(self, registry: Registry) -> None:
         counter, histogram = registry.counter, registry.histogram
         self.authentication_attempts = counter("authentication_attempts", "Authentications by result.", ("result",))
+        self.legacy_token_uses = {
+            kind: counter(f"serviceaccount_{name}_total", f"Uses of service account tokens in secrets that are {text}.")
+            for kind, name, text in (
+                ("auto", "legacy_auto_token_uses", "generated"),
+                ("manual", "legacy_manual_token_uses", "written by hand"),
+                ("invalid", "invalid_legacy_auto_token_uses", "marked invalid"),
+            )
+        }
         self.authorization_attempts = counter("authorization_attempts_total", "Authorizations by result.", ("result",))
 
         step = ("type", "operation", "rejected")
