@@ -127,7 +127,7 @@ cdef class FieldPlan:
     cdef int card
     cdef bint pointer
     cdef int omit
-    cdef bint keep_empty
+    cdef int keep_empty
     cdef str wanted
     cdef str container
     cdef object convert
@@ -145,7 +145,7 @@ cdef class FieldPlan:
         bint pointer,
         int omit,
         *,
-        bint keep_empty=False,
+        int keep_empty=0,
         str wanted="",
         str container="",
         object convert=None,
@@ -334,6 +334,13 @@ cdef object single(FieldPlan field, object value, _Run run):
     return result
 
 
+cdef inline object empty(FieldPlan field, object value):
+    """What a list or map without members becomes."""
+    if field.omit:
+        return value if field.keep_empty == 2 else DROP
+    return value if field.keep_empty else None
+
+
 cdef object items(FieldPlan field, object value, _Run run):
     cdef list out
     cdef Py_ssize_t i, before
@@ -341,7 +348,7 @@ cdef object items(FieldPlan field, object value, _Run run):
     if type(value) is not list:
         raise Mismatch(describe(value), field.container)
     if not value:
-        return DROP if field.omit else value if field.keep_empty else None
+        return empty(field, value)
     out = []
     for i in range(PyList_GET_SIZE(value)):
         before = run.seen()
@@ -364,7 +371,7 @@ cdef object entries(FieldPlan field, object value, _Run run):
     if type(value) is not dict:
         raise Mismatch(describe(value), field.container)
     if not value:
-        return DROP if field.omit else value if field.keep_empty else None
+        return empty(field, value)
     for key, item in (<dict>value).items():
         if last is not None and key < last:
             ordered = False

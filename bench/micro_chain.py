@@ -1,4 +1,5 @@
-"""Cost of the filter chain alone: microseconds a request, with an endpoint that answers at once from memory.
+"""Cost of the filter chain alone: microseconds a request, with an endpoint that answers at once from memory; for an
+exempt user and one who is not, with the two limits and with priority and fairness.
 
     python -m bench.micro_chain [--requests 200000]
 
@@ -10,8 +11,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import time
-from collections.abc import Awaitable
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 from fastapi_core._ext.router import Router
 from fastapi_core.authn.base import Anonymous, Union
@@ -20,6 +21,10 @@ from fastapi_core.authn.x509 import ClientCertificates
 from fastapi_core.authz.base import AlwaysAllow
 from fastapi_core.filters.chain import ChainConfig, build_chains
 from fastapi_core.filters.limits import ShutdownGate
+from fastapi_core.flow.bootstrap import LEVELS, SCHEMAS, Bootstrap
+from fastapi_core.flow.control import Control
+from fastapi_core.flow.estimate import Estimator
+from fastapi_core.flow.rules import level_spec, schema_spec
 from fastapi_core.http.exchange import Answer, Header, Response
 from fastapi_core.obs.catalog import Metrics
 from fastapi_core.request.context import Endpoint, RequestContext, User
@@ -56,38 +61,54 @@ def waiting(ctx: RequestContext) -> Awaitable[Answer]:
     return _later()
 
 
+USERS = {"secret": User("admin", groups=("system:masters",)), "plain": User("alice", groups=("system:authenticated",))}
+Spec = TypeVar("Spec")
+
+
+def _specs(objects: tuple[Bootstrap, ...], parse: Callable[[Any], Spec | None]) -> list[Spec]:
+    return [spec for one in objects if (spec := parse(one.tree)) is not None]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--requests", type=int, default=200_000)
     count = parser.parse_args().requests
     pattern = "/api/v1/namespaces/{namespace}/configmaps/{name}{/}"
     router: Router[Endpoint] = Router([(pattern, {"GET": immediate, "PUT": waiting})])
-    config = ChainConfig(
-        authenticator=Union(
-            [ClientCertificates(), StaticTokens({"secret": User("admin", groups=("system:masters",))})], Anonymous()
-        ),
-        authorizer=AlwaysAllow(),
-        metrics=Metrics(),
-        router=lambda: router,
-        known_group=lambda group: True,
-        gate=ShutdownGate(),
-    )
-    chain: Any = build_chains(config).serve
-    headers = {b"authorization": b"Bearer secret", b"accept": b"application/json", b"user-agent": b"bench/1"}
+
+    def chain_of(fair: bool) -> Any:
+        metrics = Metrics()
+        control = Control(600, metrics.registry)
+        control.digest(_specs(LEVELS, level_spec), _specs(SCHEMAS, schema_spec))
+        config = ChainConfig(
+            authenticator=Union([ClientCertificates(), StaticTokens(USERS)], Anonymous()),
+            authorizer=AlwaysAllow(),
+            metrics=metrics,
+            router=lambda: router,
+            known_group=lambda group: True,
+            gate=ShutdownGate(),
+            flow=(control, Estimator(lambda group, resource: None, control.watches)) if fair else None,
+        )
+        return build_chains(config).serve
+
     target = "/api/v1/namespaces/default/configmaps/one"
-    get, put = Request("GET", target, headers), Request("PUT", target, headers)
 
     async def run() -> None:
-        for name, request, is_waiting in (("GET, at once", get, False), ("PUT, waiting", put, True)):
-            best = float("inf")
-            for _ in range(5):
-                begin = time.process_time()
-                for _ in range(count // 5):
-                    answer = chain(request)
-                    if is_waiting:
-                        await answer
-                best = min(best, (time.process_time() - begin) / (count // 5))
-            print(f"{name}: {best * 1e6:.2f} us a request")
+        for fair, limits in ((False, "max-in-flight"), (True, "priority and fairness")):
+            chain = chain_of(fair)
+            for token, user in USERS.items():
+                headers = {b"authorization": f"Bearer {token}".encode(), b"accept": b"application/json"}
+                for method in ("GET", "PUT"):
+                    best = float("inf")
+                    request = Request(method, target, headers)
+                    for _ in range(5):
+                        begin = time.process_time()
+                        for _ in range(count // 5):
+                            answer = chain(request)
+                            if method == "PUT":
+                                await answer
+                        best = min(best, (time.process_time() - begin) / (count // 5))
+                    print(f"{method} of {user.name}, {limits}: {best * 1e6:.2f} us a request")
 
     asyncio.run(run())
 

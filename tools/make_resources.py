@@ -1,4 +1,4 @@
-"""Makes `fastapi_core/apis/data/resources.json` from `../shared/facts/resources.json`.
+"""Makes `fastapi_core/apis/data/resources.json` and `optional.json` from `../shared/facts/resources.json`.
 
 The facts are a recording of a live server; our data holds the same knowledge with everything left out that follows from
 the rest (default verbs, plain key prefixes, selectors that are their own path). `--check` fails when they differ.
@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-DATA = ROOT / "fastapi_core" / "apis" / "data" / "resources.json"
+DATA = ROOT / "fastapi_core" / "apis" / "data"
+#: File -> how the reference serves what is in it.
+FILES = {"resources.json": "default", "optional.json": "optin"}
 FACTS = ROOT.parent / "shared" / "facts" / "resources.json"
 
 ALL_VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
@@ -62,6 +64,8 @@ def record(fact: dict[str, Any]) -> dict[str, Any]:
     }
     if subresources:
         out["subresources"] = subresources
+    if "gate" in fact:
+        out["gate"] = fact["gate"]
     if "etcdPrefix" not in fact:
         out["virtual"] = True
         return out
@@ -100,9 +104,9 @@ def stored(fact: dict[str, Any]) -> dict[str, Any]:
     return out
 
 
-def build(facts: dict[str, Any]) -> str:
-    """The text of the data file: one resource a line."""
-    served = [r for r in facts["resources"].values() if r["served"] == "default"]
+def build(facts: dict[str, Any], how: str) -> str:
+    """The text of a data file: one resource a line."""
+    served = [r for r in facts["resources"].values() if r["served"] == how]
     lines = [json.dumps(record(r), separators=(",", ":")) for r in served]
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
@@ -112,14 +116,15 @@ def main() -> int:
     parser.add_argument("--facts", type=Path, default=FACTS)
     parser.add_argument("--check", action="store_true", help="compare only; exit 1 when the data file is out of date")
     options = parser.parse_args()
-    text = build(json.loads(options.facts.read_text()))
-    if options.check:
-        if DATA.read_text() != text:
-            print(f"{DATA} is out of date: run {Path(__file__).name}", file=sys.stderr)
+    facts = json.loads(options.facts.read_text())
+    DATA.mkdir(parents=True, exist_ok=True)
+    for name, how in FILES.items():
+        text, path = build(facts, how), DATA / name
+        if not options.check:
+            path.write_text(text)
+        elif path.read_text() != text:
+            print(f"{path} is out of date: run {Path(__file__).name}", file=sys.stderr)
             return 1
-        return 0
-    DATA.parent.mkdir(parents=True, exist_ok=True)
-    DATA.write_text(text)
     return 0
 
 

@@ -43,7 +43,7 @@ class FieldPlan:
     `op` and `card` say what it holds, `pointer` and `omit` (0 never, 1 empty, 2 also zero) when it is printed, `wanted`
     and `container` are the Go types of elements and whole, `convert` canonicalises a special form, `zero` is what a
     special form prints when unset, `make` gives the plan of a struct when it is first needed. `keep_empty`: an empty
-    list stays one instead of turning into null.
+    list or map stays one 1 where it would turn into null, 2 also where it would be left out.
     """
 
     @property
@@ -59,7 +59,7 @@ class FieldPlan:
         pointer: bool,
         omit: int,
         *,
-        keep_empty: bool = False,
+        keep_empty: int = 0,
         wanted: str = "",
         container: str = "",
         convert: Callable[[Any], Any] | None = None,

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from fastapi_core.apis import device_versions
 from fastapi_core.codec.json import encode
 from fastapi_core.registry.conversion import CONVERTERS, Convert
 from fastapi_core.registry.definition import Tree
@@ -213,6 +214,7 @@ def autoscaler_to_v2(tree: Tree) -> Tree:
 def register() -> None:
     """Make the conversions known to the registry."""
     names = {new: old for old, new in _EVENT_NAMES.items()}
+    device_versions.register()
     CONVERTERS["Event", CORE, EVENTS] = _renamed(_EVENT_NAMES, EVENTS)
     CONVERTERS["Event", EVENTS, CORE] = _renamed(names, CORE)
     CONVERTERS["HorizontalPodAutoscaler", V2, V1] = autoscaler_to_v1

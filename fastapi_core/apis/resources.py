@@ -6,6 +6,7 @@ definition's `type` is first asked for, so that start-up reads only the groups t
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import orjson
 
 from fastapi_core.apis import conversions
 from fastapi_core.apis.strategies import strategy_for
+from fastapi_core.registry.conversion import CONVERTERS
 from fastapi_core.registry.definition import ResourceDefinition, Subresource
 from fastapi_core.schema.tables import type_of
 from fastapi_core.schema.types import Type
@@ -108,5 +110,31 @@ def builtin() -> tuple[ResourceDefinition, ...]:
     Resources that are only answered, never kept (bindings, reviews, componentstatuses), have an empty `key_prefix`.
     """
     conversions.register()
-    data = (Path(__file__).parent / "data" / "resources.json").read_bytes()
-    return tuple(_definition(record) for record in orjson.loads(data))
+    return tuple(_definition(record) for record in _records("resources.json"))
+
+
+@lru_cache(maxsize=1)
+def optional() -> tuple[tuple[ResourceDefinition, str], ...]:
+    """Resources in versions that are served when they are asked for, each with the feature gate that it needs too."""
+    conversions.register()
+    return tuple((_judged_as_stored(_definition(r)), r.get("gate", "")) for r in _records("optional.json"))
+
+
+def _judged_as_stored(definition: ResourceDefinition) -> ResourceDefinition:
+    """Rules are written for the newest version, and so are the paths in their errors, as in the reference."""
+    stored = f"{definition.storage_group}/{definition.storage_version}"
+    convert = CONVERTERS.get((definition.kind, definition.group_version, stored))
+    if convert is None:
+        return definition
+    validate, warnings = definition.strategy.validate, definition.strategy.warnings
+    strategy = replace(
+        definition.strategy,
+        validate=lambda new, old: validate(convert(new), None if old is None else convert(old)),
+        warnings=lambda new, old: warnings(convert(new), None if old is None else convert(old)),
+    )
+    return replace(definition, strategy=strategy)
+
+
+def _records(name: str) -> list[dict[str, Any]]:
+    records: list[dict[str, Any]] = orjson.loads((Path(__file__).parent / "data" / name).read_bytes())
+    return records

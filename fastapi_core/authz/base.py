@@ -1,10 +1,10 @@
-"""May they: the authorizer protocol, what a decision depends on, and the authorizer that allows everything."""
+"""May they: the authorizer protocol, what a decision depends on, and the authorizers that need no policy."""
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from fastapi_core.errors import APIError, forbidden, go_quote
 from fastapi_core.request.context import User
@@ -39,18 +39,47 @@ class Attributes(NamedTuple):
 class Verdict(NamedTuple):
     decision: Decision
     reason: str = ""
+    error: str = ""
+    """What kept an authorizer from judging; a request that nobody allows is then answered 500."""
+    lasting: bool = True
+    """Whether it holds until `generation` changes; else it is asked for each time."""
 
 
 ALLOWED = Verdict(Decision.ALLOW)
+NO_OPINION = Verdict(Decision.NO_OPINION)
 
 
 class Authorizer(Protocol):
-    """One source of decisions. `generation` changes whenever an old answer might not hold any more."""
+    """One source of decisions. `generation` grows whenever an old lasting answer might not hold any more.
+
+    An awaited answer is never remembered by who asks: only the authorizer that fetched it knows for how long it holds.
+    """
 
     @property
     def generation(self) -> int: ...
 
     def authorize(self, attributes: Attributes) -> Verdict | Awaitable[Verdict]: ...
+
+
+class Grants(NamedTuple):
+    """What a user may do in a namespace, as far as an authorizer can list it (`SubjectRulesReviewStatus`).
+
+    Rules are trees: verbs, apiGroups, resources, resourceNames; or verbs, nonResourceURLs."""
+
+    resource_rules: list[dict[str, Any]]
+    path_rules: list[dict[str, Any]]
+    incomplete: bool = False
+    error: str = ""
+
+
+NOTHING = Grants([], [])
+
+
+@runtime_checkable
+class RuleLister(Protocol):
+    """An authorizer that can list what somebody may do."""
+
+    def grants(self, user: User, namespace: str) -> Grants: ...
 
 
 class AlwaysAllow:
@@ -60,6 +89,34 @@ class AlwaysAllow:
 
     def authorize(self, attributes: Attributes) -> Verdict:
         return ALLOWED
+
+    def grants(self, user: User, namespace: str) -> Grants:
+        rule = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
+        return Grants([rule], [{"verbs": ["*"], "nonResourceURLs": ["*"]}])
+
+
+class AlwaysDeny:
+    """Mode AlwaysDeny: for tests of clients."""
+
+    generation = 0
+
+    def authorize(self, attributes: Attributes) -> Verdict:
+        return Verdict(Decision.NO_OPINION, "Everything is forbidden.")
+
+    def grants(self, user: User, namespace: str) -> Grants:
+        return NOTHING
+
+
+class PrivilegedGroup:
+    """Lets a group do everything, whatever the policy objects say; in front of the others."""
+
+    generation = 0
+
+    def __init__(self, group: str) -> None:
+        self._group = group
+
+    def authorize(self, attributes: Attributes) -> Verdict:
+        return ALLOWED if self._group in attributes.user.groups else NO_OPINION
 
 
 AttributesKey = tuple[User, str, str, str, str, str, str, str, str, bool, str, str]

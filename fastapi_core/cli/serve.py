@@ -10,6 +10,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
+from fastapi_core.cli.notify import notify
 from fastapi_core.obs import logs
 from fastapi_core.options.flags import OptionsError
 from fastapi_core.server.lifecycle import HookError
@@ -22,7 +23,7 @@ log = logs.get("serve")
 
 
 async def serve(completed: Completed) -> int:
-    """Run until SIGTERM or SIGINT; a second signal ends the process at once."""
+    """Run until SIGTERM or SIGINT; a second signal ends the process at once. SIGHUP looks at all files now."""
     from fastapi_core.controlplane.compose import compose
 
     stop = asyncio.Event()
@@ -31,14 +32,17 @@ async def serve(completed: Completed) -> int:
         loop.add_signal_handler(number, _on_signal, number, stop)
     try:
         server = await compose(completed)
+        loop.add_signal_handler(signal.SIGHUP, server.config.files.check)
         try:
             await server.start()
             _calm_collector()
             _say_ready(completed, server.port)
+            notify("READY=1\nSTATUS=Serving")
             renewal = asyncio.create_task(_renew(completed, server.port), name="certificate-renewal")
             await stop.wait()
             renewal.cancel()
         finally:
+            notify("STOPPING=1\nSTATUS=Shutting down")
             await server.stop()
     except (OSError, HookError, StorageError) as error:
         print(f"fastapi-core: {_explain(error, completed)}", file=sys.stderr)

@@ -92,14 +92,17 @@ async def kubernetes_service(resources: Resources, options: Options, port: int) 
     """Service `kubernetes` in `default` with the first service address, and where it leads to."""
     services = resources.services
     family = services.allocator.default_family
+    node_port = options.network.kubernetes_service_node_port
     entry = {"name": "https", "protocol": "TCP", "port": 443, "targetPort": port}
+    if node_port:
+        entry["nodePort"] = node_port
     metadata = {
         "name": "kubernetes",
         "namespace": "default",
         "labels": {"component": "apiserver", "provider": "kubernetes"},
     }
     spec = {
-        "type": "ClusterIP",
+        "type": "NodePort" if node_port else "ClusterIP",
         "clusterIP": services.allocator.first_address,
         "ipFamilies": [family],
         "ipFamilyPolicy": "SingleStack",
@@ -108,13 +111,13 @@ async def kubernetes_service(resources: Resources, options: Options, port: int) 
     }
 
     def reach(tree: Tree) -> Tree:
-        """The port clients are sent to, however the server was started last time."""
+        """The ports clients are sent to, however the server was started last time."""
         ports = tree["spec"].get("ports") or []
-        if [(p["port"], p.get("targetPort")) for p in ports] == [(443, port)]:
+        if [(p["port"], p.get("targetPort"), p.get("nodePort", 0)) for p in ports] == [(443, port, node_port)]:
             return tree
-        return {**tree, "spec": {**tree["spec"], "ports": [entry]}}
+        return {**tree, "spec": {**tree["spec"], "type": spec["type"], "ports": [entry]}}
 
-    address = advertised(options)
+    address = "" if options.network.endpoint_reconciler_type == "none" else advertised(options)
     try:
         await settle(services, {"metadata": metadata, "spec": spec}, reach)
         if address:

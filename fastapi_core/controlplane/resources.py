@@ -6,18 +6,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from fastapi_core.admission.chain import AdmissionChain
-from fastapi_core.admission.plugins.certificates import CertificateSubjectRestriction
-from fastapi_core.admission.plugins.namespaces import NamespaceLifecycle
-from fastapi_core.admission.plugins.pods import DefaultTolerationSeconds, Priority, ServiceAccountName
 from fastapi_core.apis.allocation import ServiceAllocator
 from fastapi_core.apis.resources import deprecation
 from fastapi_core.apis.service_store import ServiceStore
 from fastapi_core.authn.issuer import TokenIssuer
 from fastapi_core.authz.base import Authorizer
+from fastapi_core.authz.rbac import RoleIndex
 from fastapi_core.registry.definition import ResourceDefinition
 from fastapi_core.registry.fields import extractor
 from fastapi_core.registry.store import ResourceStore
 from fastapi_core.request.routing import Route, resource_routes
+from fastapi_core.rest import escalation
 from fastapi_core.rest.backends import SERVICES, Backends
 from fastapi_core.rest.components import Components
 from fastapi_core.rest.install import endpoints, virtual_endpoints, warned
@@ -29,6 +28,13 @@ from fastapi_core.storage.interface import Storage
 
 #: Field selectors by which the cacher indexes watchers: each kubelet watches the pods of its node.
 TRIGGERS = {"/registry/pods/": ("spec.nodeName",)}
+#: Where the policy objects are kept: cluster roles, roles, and the bindings of both.
+POLICIES = (
+    "/registry/clusterroles/",
+    "/registry/roles/",
+    "/registry/clusterrolebindings/",
+    "/registry/rolebindings/",
+)
 
 
 class Resources:
@@ -68,15 +74,9 @@ class Resources:
         self.service_ranges = self.stores["/registry/servicecidrs/"]
         self.namespaces = self.stores["/registry/namespaces/"]
         self.priority_classes = self.stores["/registry/priorityclasses/"]
-        self.admission = AdmissionChain(
-            (
-                NamespaceLifecycle(lambda name: self.namespaces.cache.get(self.namespaces.key("", name))),
-                ServiceAccountName(),
-                Priority(lambda: self.priority_classes.cache.list().objects),
-                DefaultTolerationSeconds(),
-                CertificateSubjectRestriction(),
-            )
-        )
+        self.roles = RoleIndex(*(self.stores[prefix].cache for prefix in POLICIES))
+        self.admission = AdmissionChain(())
+        """What every write passes; `gates.chain` makes it once there is an authorizer to ask."""
 
     def _adapted(self, definition: ResourceDefinition, event_ttl: float) -> ResourceDefinition:
         if (definition.group, definition.plural) == ("", "services"):
@@ -88,7 +88,8 @@ class Resources:
         found: list[Route] = []
         for definition in self.definitions:
             if definition.key_prefix:
-                scope = Scope(definition, self.stores[definition.key_prefix], self.admission, authorizer)
+                guard = escalation.guard(definition, authorizer, self.roles)
+                scope = Scope(definition, self.stores[definition.key_prefix], self.admission, authorizer, guard)
                 self.backends.scopes.setdefault((definition.group, definition.plural), scope)
                 made = endpoints(scope, watches, self.backends)
             elif definition.kind == "ComponentStatus":

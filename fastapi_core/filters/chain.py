@@ -13,19 +13,22 @@ from fastapi_core.errors import APIError
 from fastapi_core.filters import headers
 from fastapi_core.filters.dispatch import Dispatch, TooLarge
 from fastapi_core.filters.driver import Chain, Filter
+from fastapi_core.filters.flow import PriorityAndFairness
 from fastapi_core.filters.identity import Authentication, Authorization
+from fastapi_core.filters.impersonation import Impersonation
 from fastapi_core.filters.limits import Deadline, MaxInFlight, ShutdownGate
 from fastapi_core.filters.measure import RequestMetrics
 from fastapi_core.http.exchange import Answer
 from fastapi_core.obs import logs
 from fastapi_core.obs.catalog import Metrics
-from fastapi_core.request.context import RequestContext, is_long_running
+from fastapi_core.request.context import LOOPBACK, RequestContext, is_long_running
 from fastapi_core.request.info import InfoParser, refusal
 from fastapi_core.request.status import PANIC, render_error, text
 
 if TYPE_CHECKING:
-    from fastapi_core._ext.router import Router
-    from fastapi_core.request.context import Endpoint
+    from fastapi_core.flow.control import Control
+    from fastapi_core.flow.estimate import Estimator
+    from fastapi_core.request.routing import Routes
 
 log = logs.get("filters")
 
@@ -37,36 +40,40 @@ class ChainConfig:
     authenticator: Authenticator
     authorizer: Authorizer
     metrics: Metrics
-    router: Callable[[], Router[Endpoint]]
+    router: Callable[[], Routes]
     known_group: Callable[[str], bool]
     gate: ShutdownGate
     body_limit: int = 3 << 20
     request_timeout: float = 60.0
     max_requests_inflight: int = 400
     max_mutating_requests_inflight: int = 200
+    flow: tuple[Control, Estimator] | None = None
+    """Priority and fairness, which takes the place of the two limits."""
     cors_allowed_origins: tuple[str, ...] = ()
     strict_transport_security: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Chains:
-    """The chain, and its twin for requests whose body was too large to be kept."""
+    """The chain, its twin for requests whose body was too large to be kept, and the one for the server itself."""
 
     serve: Chain
     too_large: Chain
+    loopback: Chain
 
 
 def build_chains(config: ChainConfig) -> Chains:
-    """Both chains share their filters, so limits and metrics see all requests."""
+    """The chains share their filters, so limits and metrics see all requests."""
     inner = filters(config)
     twin = [*inner[:-1], Filter("too-large", before=TooLarge(config.body_limit).before)]
-    return Chains(Chain(inner), Chain(twin))
+    # No secret stands for the server itself: only who holds this chain can speak in its name.
+    own = [Filter(f.name, before=itself) if f.name == "authentication" else f for f in inner]
+    return Chains(Chain(inner), Chain(twin), Chain(own))
 
 
 def filters(config: ChainConfig) -> list[Filter]:
     """The list, around the endpoints of `config.router`."""
     measure = RequestMetrics(config.metrics)
-    in_flight = MaxInFlight(config.max_requests_inflight, config.max_mutating_requests_inflight, config.metrics)
     return [
         # Outermost, so that whatever happens inside, answer and log lines carry the same id.
         Filter("audit-id", before=headers.audit_id(), after=headers.put_audit_id),
@@ -77,7 +84,8 @@ def filters(config: ChainConfig) -> list[Filter]:
         Filter("received-timestamp", before=measure.before, after=measure.after, aborted=measure.aborted),
         # From here on everybody may ask what the request is about.
         Filter("request-info", before=request_info()),
-        # (retry-after while shutting down: with --shutdown-send-retry-after)
+        # As far out as it can be: while going down nothing else is worth doing.
+        Filter("retry-after", before=config.gate.send_away),
         # On failures too: a client that once came by TLS must not be talked into plain text by an error.
         Filter("hsts", after=headers.hsts(config.strict_transport_security)),
         # On failures too: no proxy may keep a refusal.
@@ -95,13 +103,28 @@ def filters(config: ChainConfig) -> list[Filter]:
         Filter("cors", before=headers.cors(config.cors_allowed_origins)),
         Filter("authentication", before=Authentication(config.authenticator, config.metrics).before),
         # (audit: after authentication, which names the user; before everything that may refuse)
-        # (impersonation: before the limits and authorization, which judge the impersonated user)
+        # Before the limits and authorization, which judge the impersonated user.
+        Filter("impersonation", before=Impersonation(config.authorizer).before),
         # After authentication, so that limits know whom to exempt; before authorization, which may be slow.
-        Filter("max-in-flight", before=in_flight.before),
+        limits(config),
         # Before dispatch: nobody learns from an answer what exists behind a refusal, and no body is decoded for it.
         Filter("authorization", before=Authorization(config.authorizer, config.metrics).before),
         Filter("dispatch", before=Dispatch(config.router, config.known_group).before),
     ]
+
+
+def itself(ctx: RequestContext) -> None:
+    """In the place of authentication, for requests the server makes to itself."""
+    ctx.user = LOOPBACK
+
+
+def limits(config: ChainConfig) -> Filter:
+    """Priority and fairness where it is on, else the two limits."""
+    if config.flow is not None:
+        fair = PriorityAndFairness(*config.flow, config.request_timeout / 4, config.metrics)
+        return Filter("priority-and-fairness", before=fair.before, after=fair.after)
+    in_flight = MaxInFlight(config.max_requests_inflight, config.max_mutating_requests_inflight, config.metrics)
+    return Filter("max-in-flight", before=in_flight.before)
 
 
 def request_info() -> Callable[[RequestContext], Answer | None]:

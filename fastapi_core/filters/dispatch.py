@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 from fastapi_core.errors import method_not_allowed, no_such_resource, too_large
 from fastapi_core.http.exchange import Answer
-from fastapi_core.request.routing import ANY
+from fastapi_core.request.routing import ANY, Routes
 from fastapi_core.request.status import page_not_found
 
 if TYPE_CHECKING:
-    from fastapi_core._ext.router import Router
-    from fastapi_core.request.context import Endpoint, RequestContext
+    from fastapi_core.request.context import RequestContext
 
 
 class Dispatch:
@@ -21,7 +20,7 @@ class Dispatch:
     `router` gives the current snapshot; `known_group` tells whether an API group is served at all (in any version).
     """
 
-    def __init__(self, router: Callable[[], Router[Endpoint]], known_group: Callable[[str], bool]) -> None:
+    def __init__(self, router: Callable[[], Routes], known_group: Callable[[str], bool]) -> None:
         self._router = router
         self._known_group = known_group
 

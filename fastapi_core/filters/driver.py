@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from types import CoroutineType
 from typing import TYPE_CHECKING
 
 from fastapi_core.errors import timeout
@@ -67,18 +68,23 @@ class Chain:
             answer = self._caught(ctx, error)
         if isinstance(answer, Response | Stream):
             return self._finish(ctx, answer)
-        return self._wait(ctx, answer, position)
+        return self._wait(ctx, answer, position, Guard(ctx, answer))
 
     def _finish(self, ctx: RequestContext, answer: Answer) -> Answer:
-        """Give back what the request occupied and complete the headers. The endpoint's own list is left alone."""
-        if ctx.release is not None:
-            ctx.release()
+        """Complete the headers and give back what the request occupied. The endpoint's own list is left alone."""
         answer.headers = [*answer.headers, *ctx.headers]
         for after in self._afters:
             after(ctx, answer)
+        # Last: a filter may keep it for the beginning of a stream.
+        release = ctx.release
+        if release is not None:
+            ctx.release = None
+            release()
         return answer
 
-    async def _wait(self, ctx: RequestContext, pending: Awaitable[Answer | None], position: int) -> Answer:
+    async def _wait(
+        self, ctx: RequestContext, pending: Awaitable[Answer | None], position: int, guard: Guard
+    ) -> Answer:
         watched = self._overdue.enter(ctx.deadline) if ctx.deadline and self._bounded else None
         try:
             answer = await pending
@@ -88,8 +94,7 @@ class Chain:
             answer = self._caught(ctx, error)
         except asyncio.CancelledError:
             if watched is None or not watched.overdue():
-                if ctx.release is not None:
-                    ctx.release()
+                guard.release()
                 for aborted in self._aborted:
                     aborted(ctx)
                 raise
@@ -112,3 +117,28 @@ class Chain:
                 answer = await answer
             if answer is not None:
                 return answer
+
+
+class Guard:
+    """Gives back what a waiting request occupies when it is given up, at the latest with the last reference.
+
+    The latter is for a task that is cancelled before its first step: nothing of its coroutine ever runs then, nor of
+    the one it was to wait for.
+    """
+
+    __slots__ = ("_ctx", "_pending")
+
+    def __init__(self, ctx: RequestContext, pending: Awaitable[Answer | None]) -> None:
+        self._ctx = ctx
+        self._pending = pending
+
+    def release(self) -> None:
+        release = self._ctx.release
+        if release is not None:
+            self._ctx.release = None
+            release()
+
+    def __del__(self) -> None:
+        if isinstance(self._pending, CoroutineType):
+            self._pending.close()
+        self.release()

@@ -10,8 +10,10 @@ from fastapi_core.authz.base import Attributes, AttributesKey, Authorizer, Decis
 from fastapi_core.errors import APIError, unauthorized
 from fastapi_core.obs.catalog import Metrics
 from fastapi_core.request.context import User
+from fastapi_core.request.info import internal_error
 
 if TYPE_CHECKING:
+    from fastapi_core.http.exchange import Answer
     from fastapi_core.request.context import RequestContext
 
 #: Verdicts remembered; the whole memory is dropped when it is full or the policy objects changed.
@@ -66,8 +68,9 @@ class Authorization:
         self._generation = authorizer.generation
         self._allowed = metrics.authorization_attempts.labels("allowed")
         self._denied = metrics.authorization_attempts.labels("denied")
+        self._error = metrics.authorization_attempts.labels("error")
 
-    def before(self, ctx: RequestContext) -> Awaitable[None] | None:
+    def before(self, ctx: RequestContext) -> Answer | Awaitable[Answer | None] | None:
         memory = self._memory
         if self._generation != self._authorizer.generation or len(memory) >= _MEMORY:
             memory = self._memory = {}
@@ -77,20 +80,26 @@ class Authorization:
         if verdict is None:
             answer = self._authorizer.authorize(Attributes(*key))
             if not isinstance(answer, Verdict):
-                return self._wait(key, answer)
+                return self._wait(ctx, key, answer)
             verdict = answer
-            if len(ctx.request.target) <= _LONGEST:
+            if verdict.lasting and len(ctx.request.target) <= _LONGEST:
                 memory[key] = verdict
-        self._conclude(key, verdict)
-        return None
+        return self._conclude(ctx, key, verdict)
 
-    async def _wait(self, key: AttributesKey, pending: Awaitable[Verdict]) -> None:
+    async def _wait(self, ctx: RequestContext, key: AttributesKey, pending: Awaitable[Verdict]) -> Answer | None:
         # An awaited verdict is remembered by the authorizer that fetched it: only it knows for how long.
-        self._conclude(key, await pending)
+        return self._conclude(ctx, key, await pending)
 
-    def _conclude(self, key: AttributesKey, verdict: Verdict) -> None:
+    def _conclude(self, ctx: RequestContext, key: AttributesKey, verdict: Verdict) -> Answer | None:
+        ctx.reason = verdict.reason
         if verdict.decision is Decision.ALLOW:
+            ctx.decision = "allow"
             self._allowed.value += 1
-            return
+            return None
+        if verdict.error:
+            ctx.reason = "internal error"
+            self._error.inc()
+            return internal_error(ctx.request.target, verdict.error)
+        ctx.decision = "forbid"
         self._denied.inc()
         raise denied(Attributes(*key), verdict.reason)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from fastapi_core.request.context import RequestContext
 
 _READS = frozenset({"get", "list", "watch"})
+_ALWAYS = frozenset({"healthz", "livez", "readyz", "metrics"})
+GOING_DOWN = "The apiserver is shutting down, please try again later."
 
 
 class Deadline:
@@ -40,15 +42,30 @@ class Deadline:
 
 
 class ShutdownGate:
-    """Refuses new requests once the server has stopped accepting them; long-running ones end by themselves."""
+    """Refuses new requests once the server has stopped accepting them; long-running ones but watches end by themselves."""
 
     def __init__(self) -> None:
         self.closed = False
+        self.redirecting = False
+        """Requests are sent away with 429 (`--shutdown-send-retry-after`), before they get as far as a refusal."""
 
     def before(self, ctx: RequestContext) -> None:
-        if self.closed and not ctx.long_running:
+        if self.closed and (not ctx.long_running or ctx.info.verb == "watch"):
             ctx.headers.append((b"Retry-After", b"1"))
             raise APIError("ServiceUnavailable", "apiserver is shutting down")
+
+    def send_away(self, ctx: RequestContext) -> Answer | None:
+        """429 on a connection that ends with it, so that the client's next one reaches another server."""
+        if not self.redirecting or _always_answered(ctx):
+            return None
+        ctx.headers += [(b"Retry-After", b"5"), (b"Connection", b"close")]
+        return text(429, GOING_DOWN)
+
+
+def _always_answered(ctx: RequestContext) -> bool:
+    """Probes and scrapes are, and requests of API servers, which have nowhere else to go."""
+    root = ctx.info.path.split("/", 2)[1] if ctx.info.path.startswith("/") else ""
+    return root in _ALWAYS or (ctx.request.header(b"user-agent") or b"").startswith(b"kube-apiserver/")
 
 
 class Pool:
@@ -62,24 +79,16 @@ class Pool:
 
 
 class Place:
-    """One request's place in a pool, given back once: by a call, or with the last reference.
-
-    The latter is for a task that is cancelled before its first step: nothing of its coroutine ever runs then.
-    """
+    """One request's place in a pool, given back by one call."""
 
     __slots__ = ("_pool",)
 
     def __init__(self, pool: Pool) -> None:
-        self._pool: Pool | None = pool
+        self._pool = pool
         pool.current += 1
 
     def __call__(self) -> None:
-        pool = self._pool
-        if pool is not None:
-            self._pool = None
-            pool.current -= 1
-
-    __del__ = __call__
+        self._pool.current -= 1
 
 
 class MaxInFlight:

@@ -48,16 +48,17 @@ class HTTPServer:
         max_connections: int = 0,
         backlog: int = 1024,
         too_large: Handler | None = None,
+        share_port: bool = False,
     ) -> None:
         """Listen on `host`:`port` and serve with `handler`; raises OSError when the address cannot be bound.
 
         `max_connections` 0 means no limit. `too_large` answers requests whose body is over the limit (it sees the
-        request with an empty body); without it they get a plain 413.
+        request with an empty body); without it they get a plain 413. `share_port`: several processes may listen there.
         """
         loop = asyncio.get_running_loop()
         limits = limits or http1.Limits()
         registry = http1.Registry(loop, Response, Stream, max_connections=max_connections, too_large=too_large)
-        listener = _listen(host, port)
+        listener = _listen(host, port, share_port)
 
         def protocol() -> http1.HTTP1Protocol:
             return http1.HTTP1Protocol(handler, registry, limits)
@@ -145,7 +146,7 @@ async def _within(subscribe: Callable[[Callable[[], None]], None], timeout: floa
     return True
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int, share_port: bool = False) -> socket.socket:
     """A bound socket with the options its connections inherit."""
     family, kind, protocol, _, address = socket.getaddrinfo(
         host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -153,6 +154,8 @@ def _listen(host: str, port: int) -> socket.socket:
     listener = socket.socket(family, kind, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if share_port:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         if family == socket.AF_INET6:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0 if host in ("", "::") else 1)
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -6,30 +6,64 @@ broken or half written is reported once and the last good state stays.
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import os
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-logger = logging.getLogger("fastapi_core.http")
-
-CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
-"""TLS 1.2 suites: forward secret and authenticated, what Go offers first."""
-
-Stamp = tuple[tuple[int, int, int] | None, ...]
+from fastapi_core.http.ciphers import DEFAULT_CIPHERS, VERSIONS, openssl_ciphers
+from fastapi_core.obs.files import FileWatcher
 
 
-def build_context(cert_file: str, key_file: str, client_ca_files: Sequence[str] = ()) -> ssl.SSLContext:
+@dataclass(frozen=True, slots=True)
+class NamedCertificate:
+    """A further certificate and the host names it is shown to; without names those in the certificate count."""
+
+    cert: str
+    key: str
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TLSFiles:
+    """PEM files and settings of the serving side; the files are reread when they change."""
+
+    cert: str
+    key: str
+    client_cas: tuple[str, ...] = ()
+    """CA bundles whose client certificates are accepted; none: client certificates are not asked for."""
+    named: tuple[NamedCertificate, ...] = ()
+    """Certificates for clients that name one of these hosts (SNI); all others see `cert`."""
+    min_version: str = ""
+    """A name of `ciphers.VERSIONS`; empty for TLS 1.2."""
+    cipher_suites: tuple[str, ...] = ()
+    """Names of `ciphers.KNOWN`; empty for the default ones. Those of TLS 1.3 are fixed."""
+
+    @property
+    def paths(self) -> list[str]:
+        """Every file, for those who follow them."""
+        return [self.cert, self.key, *self.client_cas, *(p for n in self.named for p in (n.cert, n.key))]
+
+
+def build_context(
+    cert_file: str,
+    key_file: str,
+    client_ca_files: Sequence[str] = (),
+    *,
+    min_version: str = "",
+    cipher_suites: Sequence[str] = (),
+) -> ssl.SSLContext:
     """A server context: TLS 1.2 or newer, ALPN http/1.1, a client certificate asked for but not required.
 
     A certificate the client does send must be signed by one of `client_ca_files`; without any none is asked for.
     Raises OSError or ssl.SSLError when a file is missing or broken.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_ciphers(CIPHERS)
+    ciphers = openssl_ciphers(cipher_suites)
+    # Only suites of TLS 1.3 were named: nothing is left to speak 1.2 with.
+    newest = ciphers == ""
+    context.minimum_version = ssl.TLSVersion.TLSv1_3 if newest else VERSIONS[min_version or "VersionTLS12"]
+    context.set_ciphers(ciphers or DEFAULT_CIPHERS)
     context.set_alpn_protocols(["http/1.1"])
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
     # A resumed session would carry a client certificate past a change of the client CA.
@@ -40,6 +74,56 @@ def build_context(cert_file: str, key_file: str, client_ca_files: Sequence[str] 
         context.load_verify_locations(cafile=name)
     context.verify_mode = ssl.CERT_OPTIONAL if client_ca_files else ssl.CERT_NONE
     return context
+
+
+def build(files: TLSFiles) -> ssl.SSLContext:
+    """The context of all settings: the default certificate, and the others by the name a client asks for."""
+
+    def context(cert: str, key: str) -> ssl.SSLContext:
+        return build_context(
+            cert, key, files.client_cas, min_version=files.min_version, cipher_suites=files.cipher_suites
+        )
+
+    default = context(files.cert, files.key)
+    if files.named:
+        # Names that were given win over names that stand in certificates; the certificate named first wins.
+        by_name: dict[str, ssl.SSLContext] = {}
+        made = [(named, context(named.cert, named.key)) for named in files.named]
+        for given in (True, False):
+            for named, found in made:
+                if bool(named.names) == given:
+                    for name in named.names or certificate_names(named.cert):
+                        by_name.setdefault(name.lower().rstrip("."), found)
+        default.sni_callback = _chooser(by_name)
+    return default
+
+
+def _chooser(by_name: dict[str, ssl.SSLContext]) -> Callable[[ssl.SSLObject, str | None, ssl.SSLContext], None]:
+    """Gives a handshake the context of the exact name, else of the name with its first label as a wildcard."""
+
+    def choose(connection: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
+        if name:
+            wanted = name.lower().rstrip(".")
+            found = by_name.get(wanted) or by_name.get("*." + wanted.partition(".")[2])
+            if found is not None:
+                connection.context = found
+
+    return choose
+
+
+def certificate_names(cert_file: str) -> Iterable[str]:
+    """DNS names of the first certificate of a PEM file; its common name when it has none. Raises OSError, ValueError."""
+    from cryptography import x509
+    from cryptography.x509.oid import NameOID
+
+    with open(cert_file, "rb") as file:
+        certificate = x509.load_pem_x509_certificate(file.read())
+    try:
+        extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    except x509.ExtensionNotFound:
+        common = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+        return [str(attribute.value) for attribute in common]
+    return extension.value.get_values_for_type(x509.DNSName)
 
 
 class ReloadingContext(ssl.SSLContext):
@@ -57,60 +141,17 @@ class ReloadingContext(ssl.SSLContext):
 
 
 class ServerTLS:
-    """Certificate, key and client CAs of a server, followed on disk.
+    """Certificates, keys and client CAs of a server, followed on disk by `watcher`.
 
-    `context` goes to `HTTPServer.start`. `watch` looks at the files every `interval` seconds until `close`.
+    `context` goes to `HTTPServer.start`; `close` ends the following.
     """
 
-    def __init__(self, cert_file: str, key_file: str, client_ca_files: Sequence[str] = ()) -> None:
-        """Load the files; raises OSError or ssl.SSLError when they cannot be used."""
-        self._cert_file = cert_file
-        self._key_file = key_file
-        self._client_ca_files = tuple(client_ca_files)
-        self._stamp = self._look()
-        self._timer: asyncio.TimerHandle | None = None
-        self.context = ReloadingContext(build_context(cert_file, key_file, self._client_ca_files))
+    def __init__(self, files: TLSFiles, watcher: FileWatcher) -> None:
+        """Load the files; raises OSError, ValueError or ssl.SSLError when they cannot be used."""
+        self._files = files
+        self.close = watcher.follow(files.paths, self.reload)
+        self.context = ReloadingContext(build(files))
 
-    def reload(self) -> bool:
-        """Load the files again if any changed since the last look; True when new ones are in use."""
-        stamp = self._look()
-        if stamp == self._stamp:
-            return False
-        self._stamp = stamp
-        try:
-            self.context.current = build_context(self._cert_file, self._key_file, self._client_ca_files)
-        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-            logger.error("TLS files cannot be loaded, the old ones stay in use: %s", error)
-            return False
-        logger.info("TLS files reloaded: %s", self._cert_file)
-        return True
-
-    def watch(self, interval: float = 10.0) -> None:
-        """Call `reload` every `interval` seconds on the running loop."""
-        self.close()
-        self._schedule(asyncio.get_running_loop(), interval)
-
-    def close(self) -> None:
-        """Stop watching."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _schedule(self, loop: asyncio.AbstractEventLoop, interval: float) -> None:
-        def tick() -> None:
-            self.reload()
-            self._schedule(loop, interval)
-
-        self._timer = loop.call_later(interval, tick)
-
-    def _look(self) -> Stamp:
-        return tuple(_stamp(name) for name in (self._cert_file, self._key_file, *self._client_ca_files))
-
-
-def _stamp(name: str) -> tuple[int, int, int] | None:
-    """What changes when a file is written or replaced (a symbolic link swapped, too)."""
-    try:
-        status = os.stat(name)
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_ino, status.st_size
+    def reload(self) -> None:
+        """Load the files again; raises as the constructor does, and the old ones stay in use."""
+        self.context.current = build(self._files)

@@ -7,8 +7,8 @@ a caller choose for the formats that occur with both.
 from __future__ import annotations
 
 import ipaddress
+import random
 import re
-import secrets
 from typing import Final
 
 _LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -228,8 +228,12 @@ def mask_trailing_dash(name: str) -> str:
     return name[:-2] + "a" if len(name) > 1 and name.endswith("-") else name
 
 
+#: Seeded by the system. Suffixes need to differ, not to be secret.
+_random: Final = random.Random()
+
+
 def generate(base: str) -> str:
     """A name from a generateName: at most 63 bytes with a random suffix."""
     keep = _GENERATED_MAX - _SUFFIX_LENGTH
-    suffix = "".join(secrets.choice(_SUFFIX_ALPHABET) for _ in range(_SUFFIX_LENGTH))
+    suffix = "".join(_random.choices(_SUFFIX_ALPHABET, k=_SUFFIX_LENGTH))
     return base.encode()[:keep].decode(errors="ignore") + suffix

@@ -11,6 +11,7 @@ _SECONDS = (
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
 )  # fmt: skip
 _SLI_SECONDS = _SECONDS[2:]
+_ADMISSION_SECONDS = (0.005, 0.025, 0.1, 0.5, 1, 2.5)
 _RESPONSE_BYTES = tuple(1000 * 10**n for n in range(7))
 _EVENT_BYTES = tuple(1024 * 2**n for n in range(8))
 _BATCH = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -21,9 +22,14 @@ class Metrics:
     """The families of one server and the registry that prints them."""
 
     def __init__(self) -> None:
-        registry = self.registry = Registry()
-        counter, gauge, histogram = registry.counter, registry.gauge, registry.histogram
+        self.registry = Registry()
+        self._requests(self.registry)
+        self._gates(self.registry)
+        self._stores(self.registry)
+        self._process(self.registry)
 
+    def _requests(self, registry: Registry) -> None:
+        counter, gauge, histogram = registry.counter, registry.gauge, registry.histogram
         dry_run = ("verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component")
         self.request_total = counter(
             "apiserver_request_total", "Requests answered, by what they asked for and the HTTP code.",
@@ -61,9 +67,34 @@ class Metrics:
             ("group", "version", "resource", "subresource", "removed_release"), stability="STABLE",
         )  # fmt: skip
 
+    def _gates(self, registry: Registry) -> None:
+        counter, histogram = registry.counter, registry.histogram
         self.authentication_attempts = counter("authentication_attempts", "Authentications by result.", ("result",))
         self.authorization_attempts = counter("authorization_attempts_total", "Authorizations by result.", ("result",))
 
+        step = ("type", "operation", "rejected")
+        self.admission_steps = histogram(
+            "apiserver_admission_step_admission_duration_seconds", "Seconds of each phase of admission.",
+            step, buckets=_ADMISSION_SECONDS, stability="STABLE",
+        )  # fmt: skip
+        self.admission_plugins = histogram(
+            "apiserver_admission_controller_admission_duration_seconds", "Seconds of each admission plugin.",
+            ("name", *step), buckets=_ADMISSION_SECONDS, stability="STABLE",
+        )  # fmt: skip
+        requested = ("request_operation", "resource", "subresource")
+        self.pod_security_evaluations = counter(
+            "pod_security_evaluations_total", "Judgements of pods by a policy, without what is exempt.",
+            ("decision", "policy_level", "policy_version", "mode", *requested),
+        )  # fmt: skip
+        self.pod_security_exemptions = counter(
+            "pod_security_exemptions_total", "Requests that are exempt from the policies for pods.", requested
+        )
+        self.pod_security_errors = counter(
+            "pod_security_errors_total", "Failures to find out the policy for a pod.", ("fatal", *requested)
+        )
+
+    def _stores(self, registry: Registry) -> None:
+        counter, gauge, histogram = registry.counter, registry.gauge, registry.histogram
         watched = ("group", "version", "resource")
         self.watch_events = counter("apiserver_watch_events_total", "Watch events sent.", watched)
         self.watch_event_sizes = histogram(
@@ -84,6 +115,8 @@ class Metrics:
             "fastapi_core_storage_commit_batch_size", "Writes taken together in one commit.", buckets=_BATCH
         )
 
+    def _process(self, registry: Registry) -> None:
+        counter, gauge = registry.counter, registry.gauge
         checks = ("name", "type")
         self.healthcheck = gauge(
             "kubernetes_healthcheck", "Last result of a health check, 1 is healthy.", checks, stability="STABLE"

@@ -132,6 +132,8 @@ class Registry:
     def __init__(self) -> None:
         self.families: dict[str, Family[Counter] | Family[Gauge] | Family[Histogram]] = {}
         self._collectors: list[Callable[[], None]] = []
+        self.hidden: frozenset[str] = frozenset()
+        """Names of families that are not exposed."""
 
     def counter(self, name: str, help: str, labels: Sequence[str] = (), *, stability: str = "ALPHA") -> Family[Counter]:
         return self._add(Family(name, "counter", stability, help, tuple(labels), Counter))
@@ -159,7 +161,7 @@ class Registry:
         """The whole registry in text format 0.0.4, families and children sorted."""
         for collect in self._collectors:
             collect()
-        lines = [line for name in sorted(self.families) for line in self.families[name].expose()]
+        lines = [line for name in sorted(self.families.keys() - self.hidden) for line in self.families[name].expose()]
         return ("\n".join(lines) + "\n").encode() if lines else b""
 
     def reset(self) -> None:

@@ -9,7 +9,7 @@ import time
 
 from fastapi_core.obs.metrics import Registry
 
-_STARTED = time.time()
+STARTED = time.time()
 
 
 def register(registry: Registry) -> None:
@@ -21,7 +21,7 @@ def register(registry: Registry) -> None:
     virtual = registry.gauge("process_virtual_memory_bytes", "Virtual memory.", **plain).labels()
     fds = registry.gauge("process_open_fds", "Open file descriptors.", **plain).labels()
     fd_limit = registry.gauge("process_max_fds", "Limit of open file descriptors.", **plain).labels()
-    start.set(_STARTED)
+    start.set(STARTED)
 
     def collect() -> None:
         times = os.times()

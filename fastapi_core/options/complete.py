@@ -12,9 +12,13 @@ from dataclasses import dataclass
 from fastapi_core.authn.base import MASTERS, Anonymous, Authenticator, Union
 from fastapi_core.authn.tokens import StaticTokens, load_token_file
 from fastapi_core.authn.x509 import ClientCertificates
+from fastapi_core.authz.base import AlwaysAllow, PrivilegedGroup
+from fastapi_core.http.tls import NamedCertificate
 from fastapi_core.obs import logs
+from fastapi_core.obs.catalog import Metrics
 from fastapi_core.options.certificates import ADMIN, CertificatesError, Pki, ensure
 from fastapi_core.options.flags import OptionsError
+from fastapi_core.options.gates import ACTING, KNOWN
 from fastapi_core.options.inert import PROTECTIVE
 from fastapi_core.options.kubeconfig import server_url, write_kubeconfig
 from fastapi_core.options.options import Options
@@ -26,6 +30,9 @@ log = logs.get("options")
 #: More open files than this are not asked for.
 _OPEN_FILES = 65_536
 _OWN_FILES = 128
+
+LOGS_DIRECTORY = "/var/log"
+"""What --enable-logs-handler serves."""
 
 SERVICE_NAMES = (
     "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
@@ -120,12 +127,22 @@ def _names(options: Options) -> tuple[list[str], list[str]]:
 
 def _config(options: Options, pki: Pki) -> ServerConfig:
     serving, generic = options.serving, options.generic
+    metrics = _metrics(options)
     client_cas = (pki.ca, options.authentication.client_ca_file) if options.authentication.client_ca_file else (pki.ca,)
     return ServerConfig(
         authenticator=_authenticator(options, pki),
+        # Until the composition has opened the store and asks those of the options.
+        authorizer=AlwaysAllow() if options.authorization.open else PrivilegedGroup(MASTERS),
+        metrics=metrics,
         tls=TLSFiles(
-            serving.tls_cert_file or pki.serving_cert, serving.tls_private_key_file or pki.serving_key, client_cas
+            serving.tls_cert_file or pki.serving_cert,
+            serving.tls_private_key_file or pki.serving_key,
+            client_cas,
+            tuple(NamedCertificate(cert, key, names) for cert, key, names in serving.tls_sni_cert_key),
+            serving.tls_min_version,
+            serving.tls_cipher_suites,
         ),
+        share_port=serving.permit_port_sharing,
         bind_address=serving.bind_address,
         port=serving.secure_port,
         request_timeout=generic.request_timeout,
@@ -134,10 +151,28 @@ def _config(options: Options, pki: Pki) -> ServerConfig:
         cors_allowed_origins=generic.cors_allowed_origins,
         strict_transport_security=generic.strict_transport_security_directives,
         shutdown_delay=generic.shutdown_delay_duration,
+        send_retry_after=generic.shutdown_send_retry_after,
+        watch_grace=generic.shutdown_watch_termination_grace_period,
+        profiling=options.features.profiling,
+        contention_profiling=options.features.contention_profiling,
+        logs_directory=LOGS_DIRECTORY if options.features.enable_logs_handler else "",
         drain_timeout=generic.request_timeout,
         livez_grace_period=generic.livez_grace_period,
         max_connections=serving.max_connections or _affordable_connections(),
     )
+
+
+def _metrics(options: Options) -> Metrics:
+    """The metrics the flags leave visible, with the feature gates."""
+    metrics = Metrics()
+    metrics.registry.hidden = frozenset(options.features.disabled_metrics)
+    features = metrics.registry.gauge(
+        "kubernetes_feature_enabled", "1 for a feature gate that is on.", ("name", "stage"), stability="BETA"
+    )
+    gates = options.gates
+    for name, gate in KNOWN.items():
+        features.labels(name, gate.stage).set(float(gates.enabled(name)))
+    return metrics
 
 
 def _affordable_connections() -> int:
@@ -164,8 +199,9 @@ def _authenticator(options: Options, pki: Pki) -> Authenticator:
                 users.update(load_token_file(file.read()))
         except ValueError as error:
             raise OptionsError([f"--token-auth-file: {path!r}: {error}"]) from None
-    # Everybody may do everything once known (the authorizer allows), so the unknown get no further than health.
-    anonymous = Anonymous() if options.authentication.anonymous_auth else None
+    # Where everybody may do everything once known, the unknown get no further than health; else authorizers decide.
+    reach = Anonymous() if options.authorization.open else Anonymous(None)
+    anonymous = reach if options.authentication.anonymous_auth else None
     return Union([ClientCertificates(), StaticTokens(users)], anonymous)
 
 
@@ -177,3 +213,8 @@ def _announce(options: Options) -> None:
         log.warning("Flags not in force", flags=" ".join("--" + name for name in protective))
     if others:
         log.info("Flags without effect", flags=" ".join("--" + name for name in others))
+    idle = sorted(set(options.gates.given) - ACTING)
+    if idle:
+        log.info("Feature gates without effect", gates=" ".join(idle))
+    if options.serving.tls_min_version in ("VersionTLS10", "VersionTLS11"):
+        log.warning("TLS before 1.2 is not offered", flag="--tls-min-version")

@@ -69,6 +69,59 @@ def _strings(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
+def _ip(text: str) -> str:
+    import ipaddress
+
+    try:
+        return str(ipaddress.ip_address(text)) if text else ""
+    except ValueError:
+        raise ValueError("an IP address such as 127.0.0.1 is expected") from None
+
+
+def _ints(text: str) -> tuple[int, ...]:
+    return tuple(_int(part.strip()) for part in text.split(",") if part.strip())
+
+
+def _quantity(text: str) -> str:
+    from fastapi_core.meta import quantity
+
+    try:
+        quantity.parse(text)
+    except ValueError:
+        raise ValueError("a quantity such as 512Ki is expected") from None
+    return text
+
+
+def _port_range(text: str) -> str:
+    first, dash, last = text.partition("-")
+    if not (first.isdecimal() and (last.isdecimal() if dash else True)):
+        raise ValueError("a range of ports such as 30000-32767 is expected")
+    return text
+
+
+def _map(text: str) -> tuple[tuple[str, str], ...]:
+    pairs = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise ValueError(f"name=value pairs are expected, {part!r} has no value")
+        pairs.append((name.strip(), value.strip()))
+    return tuple(pairs)
+
+
+def _named_cert(text: str) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+    files, colon, names = text.partition(":")
+    parts = [part.strip() for part in files.split(",")]
+    if len(parts) != 2 or not all(parts):
+        raise ValueError(
+            "the paths of certificate and key are expected, as in a.crt,a.key or a.crt,a.key:*.example.com"
+        )
+    found = _strings(names)
+    if colon and not found:
+        raise ValueError("host names are expected behind the colon, as in a.crt,a.key:*.example.com,example.com")
+    return ((parts[0], parts[1], found),)
+
+
 STRING = Kind("string", str)
 BOOL = Kind("bool", _bool, is_bool=True)
 INT = Kind("int", _int)
@@ -77,6 +130,31 @@ DURATION = Kind("duration", _duration)
 STRINGS = Kind("strings", _strings, repeats=True)
 #: One value an occurrence, commas belong to the value.
 STRING_ARRAY = Kind("stringArray", lambda text: (text,), repeats=True)
+IP = Kind("ip", _ip)
+INTS = Kind("int32Slice", _ints, repeats=True)
+QUANTITY = Kind("quantity", _quantity)
+PORT_RANGE = Kind("portRange", _port_range)
+#: Pairs in the order they were given; of a name given twice the last one counts.
+MAP = Kind("mapStringString", _map, repeats=True)
+#: (certificate, key, host names), one an occurrence.
+NAMED_CERTS = Kind("namedCertKey", _named_cert, repeats=True)
+
+
+def shown(kind: Kind, value: Any) -> str:
+    """A value as it would stand on a command line."""
+    if kind is BOOL:
+        return str(value).lower()
+    if kind is DURATION:
+        from fastapi_core.meta.time import format_duration
+
+        return format_duration(round(value * 1e9))
+    if kind is MAP:
+        return ",".join(f"{name}={text}" for name, text in value)
+    if kind is NAMED_CERTS:
+        return ";".join(f"{cert},{key}" + (":" + ",".join(names) if names else "") for cert, key, names in value)
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,15 +197,13 @@ class Parsed:
     """Values by flag, flags of the reference that change nothing here, and what was wrong."""
 
     values: dict[str, Any] = field(default_factory=dict)
-    inert: list[str] = field(default_factory=list)
+    inert: dict[str, Any] = field(default_factory=dict)
+    """Flag without effect -> its value, in the order they were given."""
     errors: list[str] = field(default_factory=list)
 
 
-def parse(arguments: Iterable[str], table: Mapping[str, Flag], inert: Mapping[str, bool]) -> Parsed:
-    """Read a command line.
-
-    `inert` holds names that are accepted without effect, and whether they are switches (which need no value).
-    """
+def parse(arguments: Iterable[str], table: Mapping[str, Flag], inert: Mapping[str, Flag]) -> Parsed:
+    """Read a command line. `inert` are the flags that are accepted without effect; their values must fit all the same."""
     result = Parsed()
     left = list(arguments)[::-1]
     while left:
@@ -136,24 +212,21 @@ def parse(arguments: Iterable[str], table: Mapping[str, Flag], inert: Mapping[st
         if name is None:
             result.errors.append(f"unexpected argument {argument!r}: flags start with --")
             continue
-        known = table.get(name)
-        if known is None and name not in inert:
+        known = table.get(name) or inert.get(name)
+        if known is None:
             result.errors.append(_unknown(name, [*table, *inert]))
             if value is None and left and not left[-1].startswith("-"):
                 left.pop()  # its value, most likely
             continue
         if value is None:
-            if known.kind.is_bool if known is not None else inert[name]:
+            if known.kind.is_bool:
                 value = "true"
             elif not left:
                 result.errors.append(f"--{name}: needs a value, write --{name}=VALUE")
                 continue
             else:
                 value = left.pop()
-        if known is None:
-            result.inert.append(name)
-        else:
-            _set(result, known, value)
+        _set(result, result.values if name in table else result.inert, known, value)
     return result
 
 
@@ -169,15 +242,15 @@ def _split(argument: str) -> tuple[str | None, str | None]:
     return None, None
 
 
-def _set(result: Parsed, known: Flag, text: str) -> None:
+def _set(result: Parsed, values: dict[str, Any], known: Flag, text: str) -> None:
     try:
         value = known.kind.parse(text)
     except ValueError as error:
         result.errors.append(f"--{known.name}: {text!r} does not fit: {error}")
         return
-    if known.kind.repeats and known.name in result.values:
-        value = result.values[known.name] + value
-    result.values[known.name] = value
+    if known.kind.repeats and known.name in values:
+        value = values[known.name] + value
+    values[known.name] = value
 
 
 def _unknown(name: str, names: Iterable[str]) -> str:

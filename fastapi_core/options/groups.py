@@ -11,29 +11,10 @@ from fastapi_core.options.admission import Admission
 from fastapi_core.options.audit import Audit
 from fastapi_core.options.authentication import Authentication
 from fastapi_core.options.authorization import Authorization
-from fastapi_core.options.flags import DURATION, INT, STRING, STRINGS, flag
+from fastapi_core.options.features import Features
+from fastapi_core.options.flags import BOOL, DURATION, INT, STRING, STRINGS, flag
 from fastapi_core.options.flowcontrol import FlowControl
-
-
-@dataclass(slots=True)
-class Serving:
-    """Where and how the server listens."""
-
-    bind_address: str = flag("bind-address", STRING, "0.0.0.0", "IP address to listen on; 0.0.0.0 or :: for all.")
-    secure_port: int = flag("secure-port", INT, 6443, "Port for HTTPS; 0 takes any free port.")
-    tls_cert_file: str = flag(
-        "tls-cert-file", STRING, "", "PEM file of the serving certificate and its chain; empty: one is generated."
-    )
-    tls_private_key_file: str = flag("tls-private-key-file", STRING, "", "PEM file of the key of --tls-cert-file.")
-    max_connections: int = flag(
-        "max-connections", INT, 0, "Connections served at once; 0 for as many as there may be open files."
-    )
-    external_hostname: str = flag(
-        "external-hostname", STRING, "", "Further host name of the server, put into its certificate."
-    )
-    advertise_address: str = flag(
-        "advertise-address", STRING, "", "IP address clients reach the server by, put into its certificate."
-    )
+from fastapi_core.options.serving import Serving
 
 
 @dataclass(slots=True)
@@ -52,6 +33,15 @@ class Generic:
     )
     shutdown_delay_duration: float = flag(
         "shutdown-delay-duration", DURATION, 0.0, "Time to go on serving after SIGTERM, with /readyz failing."
+    )
+    shutdown_send_retry_after: bool = flag(
+        "shutdown-send-retry-after",
+        BOOL,
+        False,
+        "While shutting down answer 429 with Retry-After until all is drained.",
+    )
+    shutdown_watch_termination_grace_period: float = flag(
+        "shutdown-watch-termination-grace-period", DURATION, 0.0, "Time over which watches are ended at shutdown."
     )
     livez_grace_period: float = flag(
         "livez-grace-period", DURATION, 0.0, "Time after the start in which /livez overlooks unfinished start hooks."
@@ -105,6 +95,12 @@ class Network:
         "service-cluster-ip-range", STRING, "10.0.0.0/24", "CIDR of service addresses, at most one of each IP family."
     )
     service_node_port_range: str = flag("service-node-port-range", STRING, "30000-32767", "Node ports of services.")
+    kubernetes_service_node_port: int = flag(
+        "kubernetes-service-node-port", INT, 0, "Node port of the kubernetes service; 0: it has none."
+    )
+    endpoint_reconciler_type: str = flag(
+        "endpoint-reconciler-type", STRING, "lease", "lease or master-count keep the endpoints of it; none leaves them."
+    )
 
 
 @dataclass(slots=True)
@@ -126,5 +122,6 @@ GROUPS: dict[str, type] = {
     "admission": Admission,
     "kubelet": Kubelet,
     "network": Network,
+    "features": Features,
     "logging": Logging,
 }

@@ -9,17 +9,26 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fastapi_core.obs.logs import FORMATS
-from fastapi_core.options import admission, audit, authentication, authorization, flowcontrol
-from fastapi_core.options.flags import Flag, OptionsError, flags_of, parse
-from fastapi_core.options.groups import GROUPS, Generic, Kubelet, Logging, Network, Serving, Storage
-from fastapi_core.options.inert import INERT
+from fastapi_core.options import (
+    admission,
+    audit,
+    authentication,
+    authorization,
+    features,
+    flowcontrol,
+    gates,
+    inert,
+    serving,
+)
+from fastapi_core.options.flags import Flag, OptionsError, flags_of, parse, shown
+from fastapi_core.options.groups import GROUPS, Generic, Kubelet, Logging, Network, Storage
 
 
 @dataclass(slots=True)
 class Options:
     """Every setting of a server; made by `Options.parse`, or filled by hand in tests."""
 
-    serving: Serving = field(default_factory=Serving)
+    serving: serving.Serving = field(default_factory=serving.Serving)
     generic: Generic = field(default_factory=Generic)
     storage: Storage = field(default_factory=Storage)
     authentication: authentication.Authentication = field(default_factory=authentication.Authentication)
@@ -29,15 +38,30 @@ class Options:
     admission: admission.Admission = field(default_factory=admission.Admission)
     kubelet: Kubelet = field(default_factory=Kubelet)
     network: Network = field(default_factory=Network)
+    features: features.Features = field(default_factory=features.Features)
     logging: Logging = field(default_factory=Logging)
-    inert: list[str] = field(default_factory=list)
-    """Flags that were given and change nothing."""
+    inert: dict[str, Any] = field(default_factory=dict)
+    """Flags that were given and change nothing, with their values."""
+
+    @property
+    def gates(self) -> gates.Gates:
+        """The feature gates; GateError unless the options are valid."""
+        return gates.parse(self.features.feature_gates)
+
+    def shown(self) -> dict[str, str]:
+        """Every flag of the command line and of the reference with the text of its value, for /flagz."""
+        known = flags()
+        found = {name: shown(f.kind, getattr(getattr(self, f.group), f.attribute)) for name, f in known.items()}
+        for name, quiet in inert.inert(known).items():
+            given = self.inert.get(name)
+            found[name] = quiet.default if given is None else shown(quiet.kind, given)
+        return found
 
     @classmethod
     def parse(cls, arguments: Iterable[str]) -> Options:
         """Read and check a command line (behind the subcommand). Raises OptionsError with all errors."""
         table = flags()
-        parsed = parse(arguments, table, INERT)
+        parsed = parse(arguments, table, inert.inert(table))
         options = cls(inert=parsed.inert)
         for name, value in parsed.values.items():
             setattr(getattr(options, table[name].group), table[name].attribute, value)
@@ -49,15 +73,16 @@ class Options:
     def validate(self) -> list[str]:
         """Everything that is wrong, each line with the flag and the fix."""
         return [
-            *_check_serving(self.serving),
+            *serving.check(self.serving),
             *_check_generic(self.generic),
             *_check_network(self.network),
             *_check_kubelet(self.kubelet),
             *authentication.check(self.authentication),
             *authorization.check(self.authorization),
             *audit.check(self.audit),
-            *flowcontrol.check(self.flowcontrol),
+            *flowcontrol.check(self.flowcontrol, self.generic),
             *admission.check(self.admission),
+            *features.check(self.features),
             *_check_files(self),
             *_check_rest(self),
         ]
@@ -76,30 +101,15 @@ def usage() -> str:
         if known.group != heading:
             heading = known.group
             lines += ["", f"{heading.capitalize()} flags:"]
-        shown = "" if known.default in ("", (), False) else f" (default {_shown(known.default)})"
+        tail = "" if known.default in ("", (), False) else f" (default {_shown(known.default)})"
         lines.append(f"  --{name} {'' if known.kind.is_bool else known.kind.name}".rstrip())
-        lines.append(f"      {known.help}{shown}")
-    lines += ["", f"{len(INERT)} further flags of kube-apiserver are accepted without effect."]
+        lines.append(f"      {known.help}{tail}")
+    lines += ["", f"{len(inert.inert(flags()))} further flags of kube-apiserver are accepted without effect."]
     return "\n".join(lines).lstrip("\n")
 
 
 def _shown(value: Any) -> str:
     return f"{value:g}s" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _check_serving(serving: Serving) -> list[str]:
-    wrong = []
-    if not 0 <= serving.secure_port <= 65535:
-        wrong.append(f"--secure-port: {serving.secure_port} is not a port, use 1 to 65535, or 0 for any free port")
-    if serving.max_connections < 0:
-        wrong.append("--max-connections: cannot be negative, use 0 for as many as there may be open files")
-    for name, value in (("bind-address", serving.bind_address), ("advertise-address", serving.advertise_address)):
-        if (value or name == "bind-address") and not _is_ip(value):
-            wrong.append(f"--{name}: {value!r} is not an IP address, use for example 127.0.0.1")
-    if bool(serving.tls_cert_file) != bool(serving.tls_private_key_file):
-        lacking = "tls-private-key-file" if serving.tls_cert_file else "tls-cert-file"
-        wrong.append(f"--{lacking}: is needed too, certificate and key come together")
-    return wrong
 
 
 def _check_generic(generic: Generic) -> list[str]:
@@ -109,6 +119,7 @@ def _check_generic(generic: Generic) -> list[str]:
         ("max-mutating-requests-inflight", generic.max_mutating_requests_inflight),
         ("min-request-timeout", generic.min_request_timeout),
         ("shutdown-delay-duration", generic.shutdown_delay_duration),
+        ("shutdown-watch-termination-grace-period", generic.shutdown_watch_termination_grace_period),
         ("livez-grace-period", generic.livez_grace_period),
     ):
         if number < 0:
@@ -131,10 +142,14 @@ def _check_generic(generic: Generic) -> list[str]:
     return wrong
 
 
+_RECONCILERS = ("lease", "master-count", "none")
+
+
 def _check_network(network: Network) -> list[str]:
     import ipaddress
 
     wrong, families = [], []
+    own_port = network.kubernetes_service_node_port
     ranges = network.service_cluster_ip_range.split(",")
     for text in ranges:
         try:
@@ -147,6 +162,12 @@ def _check_network(network: Network) -> list[str]:
     if match is None or not 1 <= int(match[1]) <= int(match[2]) <= 65535:
         given = network.service_node_port_range
         wrong.append(f"--service-node-port-range: {given!r} is not a range of ports, use for example 30000-32767")
+    elif own_port and not int(match[1]) <= own_port <= int(match[2]):
+        given = network.service_node_port_range
+        wrong.append(f"--kubernetes-service-node-port: must be in --service-node-port-range, {given}")
+    if network.endpoint_reconciler_type not in _RECONCILERS:
+        given = network.endpoint_reconciler_type
+        wrong.append(f"--endpoint-reconciler-type: {given!r} is none of {', '.join(_RECONCILERS)}")
     return wrong
 
 
@@ -175,6 +196,7 @@ def _check_files(options: Options) -> list[str]:
         ("kubelet-certificate-authority", options.kubelet.kubelet_certificate_authority),
         ("kubelet-client-certificate", options.kubelet.kubelet_client_certificate),
         ("kubelet-client-key", options.kubelet.kubelet_client_key),
+        *(("tls-sni-cert-key", path) for cert, key, _ in options.serving.tls_sni_cert_key for path in (cert, key)),
     ):
         if path and not os.access(path, os.R_OK):
             found = os.path.exists(path)
@@ -193,13 +215,3 @@ def _check_rest(options: Options) -> list[str]:
     if path and os.path.exists(path) and not os.path.isdir(path):
         wrong.append(f"--data-dir: {path!r} is a file, give a directory (it is made when it does not exist)")
     return wrong
-
-
-def _is_ip(text: str) -> bool:
-    import ipaddress
-
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True

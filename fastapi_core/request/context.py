@@ -31,6 +31,8 @@ class User:
 
 
 ANONYMOUS = User("system:anonymous", groups=("system:unauthenticated",))
+LOOPBACK = User("system:apiserver", groups=("system:masters", "system:authenticated"))
+"""The server itself, when it asks itself (`server/loopback.py`)."""
 
 
 class RequestContext:
@@ -40,8 +42,8 @@ class RequestContext:
     """
 
     __slots__ = (
-        "audit_id", "deadline", "headers", "info", "long_running", "matched",
-        "release", "request", "started", "user", "warnings",
+        "annotations", "audit_id", "constraint", "deadline", "decision", "headers", "impersonator", "info",
+        "long_running", "matched", "reason", "release", "request", "started", "user", "warnings",
     )  # fmt: skip
 
     info: RequestInfo
@@ -51,7 +53,15 @@ class RequestContext:
         if info is not None:
             self.info = info
         self.user: User = ANONYMOUS
+        self.impersonator: User | None = None
+        """Who really asks, when `user` is somebody impersonated; `constraint` is the verb that allowed it."""
+        self.constraint = ""
+        self.decision = ""
+        """`allow` or `forbid`, once the authorizers were asked; `reason` is theirs."""
+        self.reason = ""
         self.audit_id = ""
+        self.annotations: dict[str, str] | None = None
+        """What the audit event of this request tells beyond its words: notes of admission and authorization."""
         self.started = 0.0
         """`time.monotonic()` when the chain was entered (the clock of the event loop)."""
         self.deadline = 0.0

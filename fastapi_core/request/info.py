@@ -48,8 +48,13 @@ def refusal(error: ParseError, target: str) -> Response:
     """Answer to a request that has no RequestInfo; `target` is the request target as sent."""
     if error.code == 400:
         return bad_request_line()
-    message = f"Internal Server Error: {go_quote(target)}: failed to create RequestInfo: {error}, {target}"
+    return internal_error(target, f"failed to create RequestInfo: {error}, {target}", code=error.code)
+
+
+def internal_error(target: str, reason: str, code: int = 500) -> Response:
+    """Answer to a request that a filter failed on: plain text, as the reference answers those."""
+    message = f"Internal Server Error: {go_quote(target)}: {reason}"
     # Nobody's browser may take this for a page.
     for char, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
         message = message.replace(char, entity)
-    return text(error.code, message)
+    return text(code, message)

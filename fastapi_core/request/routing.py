@@ -15,6 +15,7 @@ from fastapi_core import errors
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
+    from fastapi_core._ext.router import Match
     from fastapi_core.http.exchange import Answer
     from fastapi_core.request.context import Endpoint, RequestContext
 
@@ -22,6 +23,14 @@ Route = tuple[str, "Mapping[str, Endpoint]"]
 
 #: Key of an endpoint that takes every HTTP method.
 ANY = "*"
+
+
+class Routes(Protocol):
+    """Where dispatch looks a path up: one `Router`, or several behind each other."""
+
+    def lookup(self, path: str) -> Match[Endpoint] | None:
+        """Route of a raw (still percent-encoded) path, or None."""
+        ...
 
 
 class ServedSubresource(Protocol):

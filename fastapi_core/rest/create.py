@@ -10,7 +10,7 @@ from fastapi_core.admission.chain import Attributes
 from fastapi_core.http.exchange import Response
 from fastapi_core.patch.managers import manager_name
 from fastapi_core.registry import lifecycle
-from fastapi_core.registry.definition import Tree
+from fastapi_core.registry.definition import ResourceDefinition, Tree
 from fastapi_core.registry.metadata import dedup_owner_references
 from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest import render
@@ -80,6 +80,8 @@ async def create_object(
         ctx,
     )
     await scope.admission.mutate(attributes)
+    if scope.guard is not None:
+        await scope.guard(ctx, tree, None)
     if verb != "create":
         await check_create(ctx, scope)
     generated = not metadata.get("name") and bool(metadata.get("generateName"))
@@ -99,6 +101,8 @@ async def create_object(
                 return _dry(scope, stored)
             return await commit(scope.store.create, stored, applied=applied)
         except errors.APIError as error:
+            if attributes.undo:
+                await scope.admission.revert(attributes)
             if error.reason != "AlreadyExists" or not prefixed:
                 raise
             if not generated or attempt == GENERATE_ATTEMPTS:
@@ -126,7 +130,12 @@ def _not_unique(error: errors.APIError) -> errors.APIError:
 
 def settle_namespace(scope: Scope, namespace: str, metadata: Tree) -> None:
     """The namespace of the URL, unless the body names another (400); none for cluster-scoped kinds."""
-    if not scope.definition.namespaced:
+    settle_namespace_of(scope.definition, namespace, metadata)
+
+
+def settle_namespace_of(definition: ResourceDefinition, namespace: str, metadata: Tree) -> None:
+    """`settle_namespace` for kinds that are not stored."""
+    if not definition.namespaced:
         metadata.pop("namespace", None)
         return
     if not metadata.get("namespace"):

@@ -47,6 +47,8 @@ def virtual_endpoints(
         return {"create": reviews.self_subject_review(definition)}
     if definition.kind in ("SelfSubjectAccessReview", "SubjectAccessReview", "LocalSubjectAccessReview"):
         return {"create": reviews.access_review(definition, authorizer)}
+    if definition.kind == "SelfSubjectRulesReview":
+        return {"create": reviews.rules_review(definition, authorizer)}
     return dict.fromkeys(definition.verbs, _unavailable)
 
 

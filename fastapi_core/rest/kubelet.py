@@ -19,6 +19,7 @@ from fastapi_core.http.exchange import Answer, Response, Stream
 from fastapi_core.meta import time
 from fastapi_core.registry.definition import Tree
 from fastapi_core.request.context import Endpoint, RequestContext
+from fastapi_core.rest.authorize import check_connect
 from fastapi_core.rest.backends import NODES, Backends
 from fastapi_core.rest.options import Query, first, flag, integer
 from fastapi_core.rest.scope import Scope
@@ -183,6 +184,13 @@ def connector(scope: Scope, name: str, backends: Backends) -> Endpoint:
 
     def connect(ctx: RequestContext) -> Awaitable[Answer]:
         query = connect_query(ctx)
+        return check_then_connect(ctx, query) if is_websocket(ctx) else begin(ctx, query)
+
+    async def check_then_connect(ctx: RequestContext, query: Query) -> Answer:
+        await check_connect(ctx, scope)
+        return await begin(ctx, query)
+
+    def begin(ctx: RequestContext, query: Query) -> Awaitable[Answer]:
         pod = scope.store.get(ctx.info.namespace, ctx.info.name).tree()
         container = container_of(pod, first(query, "container")) if name != "portforward" else ""
         node = (pod.get("spec") or {}).get("nodeName")
@@ -194,6 +202,12 @@ def connector(scope: Scope, name: str, backends: Backends) -> Endpoint:
         return _connect(ctx, scope, name, backends, target, f"{path}?{asked}" if asked else path)
 
     return connect
+
+
+def is_websocket(ctx: RequestContext) -> bool:
+    """Whether the client offers to speak WebSocket."""
+    offered = ctx.request.header(b"upgrade") or b""
+    return bool(ctx.request.upgrade) and b"websocket" in offered.lower()
 
 
 def _stream_options(name: str, query: Query) -> list[tuple[str, str]]:

@@ -15,6 +15,7 @@ from fastapi_core.registry.fields import extractor
 from fastapi_core.registry.ownership import tracker
 from fastapi_core.registry.printers import Printer, printer
 from fastapi_core.registry.store import ResourceStore, encode_stored
+from fastapi_core.rest.escalation import Guard
 from fastapi_core.rest.options import ListOptions
 from fastapi_core.storage.cacher.matching import matcher
 
@@ -30,12 +31,15 @@ class Scope:
         store: ResourceStore,
         admission: AdmissionChain,
         authorizer: Authorizer | None = None,
+        guard: Guard | None = None,
     ) -> None:
         self.definition = definition
         self.store = store
         self.admission = admission
         self.authorizer = authorizer
         """Asked again where one request turns out to be another verb; None: everything is allowed."""
+        self.guard = guard
+        """Looks at what mutating admission made of a write; None for kinds that need no such look."""
         self.list_head = (
             f'{{"kind":"{definition.list_kind}","apiVersion":"{definition.group_version}","metadata":{{"resourceVersion":"'
             if not definition.custom

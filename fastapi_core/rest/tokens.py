@@ -52,13 +52,13 @@ def requester(scope: Scope, backends: Backends) -> Endpoint:
 async def _issue(ctx: RequestContext, scope: Scope, backends: Backends, tree: Tree, *, dry_run: bool) -> Response:
     issuer = backends.issuer
     account = scope.store.get(ctx.info.namespace, ctx.info.name).tree()["metadata"]
-    _complete(tree, account, issuer.audiences)
-    spec = tree["spec"]
-    _check(spec["expirationSeconds"])
     attributes = Attributes(
         "CREATE", scope.definition, "token", ctx.info.namespace, ctx.info.name, tree, None, dry_run, ctx
     )
     await scope.admission.mutate(attributes)
+    _complete(tree, account, issuer.audiences)
+    spec = tree["spec"]
+    _check(spec["expirationSeconds"])
     await scope.admission.validate(attributes)
     bound = _bound(backends, account, spec.get("boundObjectRef"))
     seconds = spec["expirationSeconds"]

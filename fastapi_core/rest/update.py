@@ -23,6 +23,7 @@ from fastapi_core.rest.create import create_object, expected_of, manager_of, set
 from fastapi_core.rest.defaulting import apply_defaults
 from fastapi_core.rest.options import WriteOptions, write_options
 from fastapi_core.rest.scope import Scope
+from fastapi_core.storage.interface import StorageError
 
 Change = Callable[[Tree], Tree]
 """Makes the new tree (served version, defaulted) from a fresh copy of the current one."""
@@ -127,16 +128,20 @@ async def write(
         if not applied:
             scope.tracker(subresource).update(old, tree, manager_of(ctx, options), lifecycle.timestamp())
         _check_version(scope, tree, old, replace=replace)
-        removed = await _gate(ctx, scope, tree, old, options, subresource, prepare)
+        attributes = await _gate(ctx, scope, tree, old, options, subresource, prepare)
         stored = scope.to_storage(tree)
-        if removed and lifecycle.to_be_removed(tree):
-            if not options.dry_run:
-                await scope.store.delete(current)
-            return scope.store.unsaved(stored, current.revision)
-        if options.dry_run:
-            unsaved = scope.store.unsaved(stored, current.revision)
-            return unsaved
-        return await commit(partial(scope.store.update, current), stored, applied=applied)
+        try:
+            if old["metadata"].get("deletionTimestamp") and lifecycle.to_be_removed(tree):
+                if not options.dry_run:
+                    await scope.store.delete(current)
+                return scope.store.unsaved(stored, current.revision)
+            if options.dry_run:
+                return scope.store.unsaved(stored, current.revision)
+            return await commit(partial(scope.store.update, current), stored, applied=applied)
+        except (errors.APIError, StorageError):
+            if attributes.undo:
+                await scope.admission.revert(attributes)
+            raise
 
     result: CachedObject = await retrying(scope.store, info.namespace, info.name, attempt)
     return result
@@ -150,17 +155,19 @@ async def _gate(
     options: WriteOptions,
     subresource: str,
     prepare: lifecycle.Prepare,
-) -> bool:
-    """Admission and the strategy; returns whether the old object was already being deleted."""
+) -> Attributes:
+    """Admission and the strategy."""
     attributes = Attributes(
         "UPDATE", scope.definition, subresource, ctx.info.namespace, ctx.info.name, tree, old, options.dry_run, ctx
     )
     await scope.admission.mutate(attributes)
+    if scope.guard is not None:
+        await scope.guard(ctx, tree, old)
     _keep_times(tree, old)
     for warning in lifecycle.before_update(scope.definition, tree, old, prepare):
         ctx.warn(warning)
     await scope.admission.validate(attributes)
-    return bool(old["metadata"].get("deletionTimestamp"))
+    return attributes
 
 
 def _keep_times(tree: Tree, old: Tree) -> None:

@@ -87,10 +87,17 @@ class WatchServer:
     def count(self) -> int:
         return len(self._open)
 
-    def shutdown(self) -> None:
-        """End every watch cleanly: clients see a complete response and come back elsewhere."""
-        for watch in tuple(self._open):
+    async def shutdown(self, grace: float = 0.0) -> None:
+        """End every watch cleanly: clients see a complete response and come back elsewhere.
+
+        Over `grace` seconds, evenly, so that they do not all come back at once.
+        """
+        remaining = tuple(self._open)
+        pause = grace / len(remaining) if remaining else 0.0
+        for watch in remaining:
             watch.end()
+            if pause:
+                await asyncio.sleep(pause)
 
 
 WATCH_ACCEPTED = (

@@ -49,6 +49,8 @@ _CARDS: Final = {"": typed.SINGLE, "list": typed.LIST, "map": typed.MAP}
 _OMIT: Final = {"": 0, "empty": 1, "empty+zero": 2}
 _GO_SCALARS: Final = {"double": "float64", "bytes": "[]uint8"}
 _JSON_STORED: Final = "apiextensions.k8s.io/"
+#: Lists that are defaulted when they are absent and refused when they are empty.
+_MEANINGFUL: Final = {("autoscaling/v2.HPAScalingRules", "policies")}
 _RESOURCE_LIST: Final = "core/v1.ResourceList"
 
 
@@ -96,11 +98,14 @@ def _field_plans(type_: Type) -> list[typed.FieldPlan]:
     fields = list(type_.fields.values())
     if type_.kind:
         fields = [Field("kind", scalar="string"), Field("apiVersion", scalar="string"), *fields]
-    keep_empty = type_.ref.startswith(_JSON_STORED)
-    return [_field_plan(field, index, keep_empty) for index, field in enumerate(fields)]
+    stored = int(type_.ref.startswith(_JSON_STORED))
+    return [
+        _field_plan(field, index, 2 if (type_.ref, field.name) in _MEANINGFUL else stored)
+        for index, field in enumerate(fields)
+    ]
 
 
-def _field_plan(field: Field, index: int, keep_empty: bool) -> typed.FieldPlan:
+def _field_plan(field: Field, index: int, keep_empty: int) -> typed.FieldPlan:
     convert: Callable[[Any], Any] | None = None
     text: Callable[[str], str] | None = None
     make: Callable[[], typed.Plan] | None = None

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from fastapi_core.authn.base import Authenticator
 from fastapi_core.authz.base import AlwaysAllow, Authorizer
+from fastapi_core.http.tls import TLSFiles
 from fastapi_core.obs.catalog import Metrics
+from fastapi_core.obs.files import FileWatcher
 
+__all__ = ["ServerConfig", "TLSFiles"]
 
-@dataclass(frozen=True, slots=True)
-class TLSFiles:
-    """PEM files of the serving side; reread when they change."""
-
-    cert: str
-    key: str
-    client_cas: tuple[str, ...] = ()
-    """CA bundles whose client certificates are accepted; none: client certificates are not asked for."""
+if TYPE_CHECKING:
+    from fastapi_core.flow.control import Control
+    from fastapi_core.flow.estimate import Estimator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +25,8 @@ class ServerConfig:
     authenticator: Authenticator
     authorizer: Authorizer = field(default_factory=AlwaysAllow)
     metrics: Metrics = field(default_factory=Metrics)
+    files: FileWatcher = field(default_factory=FileWatcher)
+    """Follows every configuration file of this server; runs from start to stop."""
     tls: TLSFiles | None = None
     """None serves plain HTTP, for tests."""
     bind_address: str = "0.0.0.0"
@@ -36,11 +37,25 @@ class ServerConfig:
     request_timeout: float = 60.0
     max_requests_inflight: int = 400
     max_mutating_requests_inflight: int = 200
+    flow: tuple[Control, Estimator] | None = None
+    """Priority and fairness instead of the two limits."""
     cors_allowed_origins: tuple[str, ...] = ()
     strict_transport_security: tuple[str, ...] = ()
     shutdown_delay: float = 0.0
     """Time between failing readiness and refusing requests, for load balancers to notice."""
     drain_timeout: float = 60.0
     """How long shutdown waits for requests under way."""
+    send_retry_after: bool = False
+    """While going down keep listening and answer 429 with Retry-After, so that clients go elsewhere at once."""
+    watch_grace: float = 0.0
+    """Time over which watches are ended while going down; 0 ends them all at once."""
     livez_grace_period: float = 0.0
     max_connections: int = 0
+    share_port: bool = False
+    """Let other processes listen on the same address and port."""
+    profiling: bool = True
+    """Serve /debug/pprof and /debug/flags, and let DELETE reset /metrics."""
+    contention_profiling: bool = False
+    """Note what holds the event loop up."""
+    logs_directory: str = ""
+    """Directory served under /logs; empty: none."""

@@ -13,11 +13,12 @@ from fastapi_core.obs import logs, process
 from fastapi_core.server.config import ServerConfig
 from fastapi_core.server.health import ALL, HEALTHZ, LIVEZ, READYZ, Check, Health, Probe, Progress
 from fastapi_core.server.lifecycle import Closer, Hook, Signals, Start, run_closers, run_hooks
+from fastapi_core.server.loopback import Loopback
+from fastapi_core.server.stalls import Stalls
 
 if TYPE_CHECKING:
     from fastapi_core._ext.http1 import Request
-    from fastapi_core._ext.router import Router
-    from fastapi_core.request.context import Endpoint
+    from fastapi_core.request.routing import Routes
 
 
 log = logs.get("server")
@@ -48,7 +49,7 @@ class GenericServer:
     def __init__(
         self,
         config: ServerConfig,
-        router: Callable[[], Router[Endpoint]],
+        router: Callable[[], Routes],
         *,
         known_group: Callable[[str], bool],
         listen: Callable[[ServerConfig, Handler, Handler], Listener] | None = None,
@@ -77,10 +78,14 @@ class GenericServer:
                 request_timeout=config.request_timeout,
                 max_requests_inflight=config.max_requests_inflight,
                 max_mutating_requests_inflight=config.max_mutating_requests_inflight,
+                flow=config.flow,
                 cors_allowed_origins=config.cors_allowed_origins,
                 strict_transport_security=config.strict_transport_security,
             )
         )
+        self.loopback = Loopback(self._chains.loopback)
+        """This server as its own client, with every right: for hooks and controllers."""
+        self.stalls = Stalls() if config.contention_profiling else None
         process.register(config.metrics.registry)
         self.health.add(Check("ping", _ping))
         self.health.add(Check("log", logs.SINK.check))
@@ -135,11 +140,14 @@ class GenericServer:
         listener = self._listener = self._listen(self.config, self._chains.serve, self._chains.too_large)
         try:
             await listener.start()
+            self.config.files.start()
+            if self.stalls is not None:
+                await self.stalls.start()
             await run_hooks(self._hooks)
         except BaseException:
             await self.stop()
             raise
-        self.signals.started.set()
+        self.signals.happened("started")
         log.info("Serving", address=f"{self.config.bind_address}:{self.port}", tls=self.config.tls is not None)
 
     async def stop(self) -> None:
@@ -149,27 +157,34 @@ class GenericServer:
         await asyncio.shield(self._stopping)
 
     async def _stop(self) -> None:
-        signals, listener = self.signals, self._listener
-        was_started = signals.started.is_set()
-        signals.shutdown_initiated.set()
+        signals, listener, config = self.signals, self._listener, self.config
+        delay = config.shutdown_delay if signals.started.is_set() else 0.0
+        signals.happened("shutdown_initiated")
         # Still serving: load balancers see /readyz fail and send new clients elsewhere.
-        await run_closers(self._pre_shutdown)
-        if was_started and self.config.shutdown_delay:
-            await asyncio.sleep(self.config.shutdown_delay)
-        signals.after_shutdown_delay.set()
+        await asyncio.gather(run_closers(self._pre_shutdown), asyncio.sleep(delay))
+        signals.happened("after_shutdown_delay")
+        self._gate.redirecting = config.send_retry_after
         self._gate.closed = True
-        signals.not_accepting.set()
-        if listener is not None:
+        signals.happened("not_accepting")
+        # Those who are to be sent away with an answer must be able to connect for it.
+        if listener is not None and not config.send_retry_after:
             listener.stop_accepting()
         # Watches have no end of their own; requests do, and get the time for it.
-        await run_closers(self._on_shutdown)
-        if listener is not None and not await listener.drain(self.config.drain_timeout):
-            log.warning("Requests were cut off", after=f"{self.config.drain_timeout:g}s")
-        signals.drained.set()
+        await asyncio.gather(run_closers(self._on_shutdown), self._drain())
+        signals.happened("drained")
         if listener is not None:
+            listener.stop_accepting()
             await listener.close()
+        config.files.close()
+        if self.stalls is not None:
+            self.stalls.stop()
         await run_closers(self._closers[::-1])
-        signals.stopped.set()
+        signals.happened("stopped")
+
+    async def _drain(self) -> None:
+        timeout = self.config.drain_timeout + self.config.watch_grace
+        if self._listener is not None and not await self._listener.drain(timeout):
+            log.warning("Requests were cut off", after=f"{timeout:g}s")
 
     def _check_shutdown(self) -> None:
         if self.signals.shutdown_initiated.is_set():

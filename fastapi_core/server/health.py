@@ -6,7 +6,7 @@ to the log.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
@@ -46,6 +46,11 @@ class Health:
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self._checks: list[Check] = []
+        self._places: dict[str, int] = {}
+
+    def arrange(self, names: Sequence[str]) -> None:
+        """List these checks in this order, before all others."""
+        self._places = {name: place for place, name in enumerate(names)}
 
     def add(self, check: Check) -> None:
         for endpoint in check.endpoints:
@@ -54,8 +59,10 @@ class Health:
         self._checks.append(check)
 
     def of(self, endpoint: str) -> list[Check]:
-        """The checks of an endpoint as they are listed: in order of registration, those marked `last` at the end."""
-        return sorted((c for c in self._checks if endpoint in c.endpoints), key=lambda c: c.last)
+        """The checks of an endpoint as they are listed: arranged ones, in order of registration, those marked `last`."""
+        places, behind = self._places, len(self._places)
+        found = (c for c in self._checks if endpoint in c.endpoints)
+        return sorted(found, key=lambda c: (c.last, places.get(c.name, behind)))
 
     def root(self, endpoint: str) -> Callable[[RequestContext], Answer | Awaitable[Answer]]:
         """The endpoint of `/healthz`, `/livez` or `/readyz`."""

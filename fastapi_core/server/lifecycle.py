@@ -29,6 +29,13 @@ class Signals:
     """No request is under way any more (or the time for it is over)."""
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
 
+    def happened(self, name: str) -> None:
+        """Set the event of this name, and say so (a server that never came up has an error to tell instead)."""
+        event: asyncio.Event = getattr(self, name)
+        event.set()
+        if self.started.is_set():
+            log.info("Lifecycle event", event=name)
+
 
 @dataclass(slots=True)
 class Hook:

@@ -26,8 +26,7 @@ class HTTPListener:
     async def start(self) -> None:
         config = self._config
         if config.tls is not None:
-            self._tls = ServerTLS(config.tls.cert, config.tls.key, config.tls.client_cas)
-            self._tls.watch()
+            self._tls = ServerTLS(config.tls, config.files)
         await self._http.start(
             self._handler,
             host=config.bind_address,
@@ -36,6 +35,7 @@ class HTTPListener:
             limits=Limits(body=config.body_limit),
             max_connections=config.max_connections,
             too_large=self._too_large,
+            share_port=config.share_port,
         )
 
     def stop_accepting(self) -> None:

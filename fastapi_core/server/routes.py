@@ -1,4 +1,4 @@
-"""Routes of the server itself: health and metrics."""
+"""Routes of the server itself: health, metrics, and what the root index does not list."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from fastapi_core.http.exchange import Answer, Response
 from fastapi_core.obs.catalog import Metrics
 from fastapi_core.obs.metrics import CONTENT_TYPE
 from fastapi_core.request.routing import ANY, Route
+from fastapi_core.server import debug, logfiles
 from fastapi_core.server.health import ALL
 
 if TYPE_CHECKING:
@@ -22,11 +23,18 @@ def routes(server: GenericServer) -> list[Route]:
         found.append((f"/{name}", {ANY: server.health.root(name)}))
         for check in server.health.of(name):
             found.append((f"/{name}/{check.name}", {ANY: server.health.single(name)}))
-    return found + metrics_routes(server.metrics)
+    return found + metrics_routes(server.metrics, may_reset=server.config.profiling)
 
 
-def metrics_routes(metrics: Metrics) -> list[Route]:
-    """`/metrics` (DELETE resets it) and `/metrics/slis`."""
+def unlisted(server: GenericServer) -> list[Route]:
+    """Profiles and verbosity, the files of the log directory: served without being told of."""
+    config = server.config
+    found = debug.routes(server.stalls) if config.profiling else []
+    return found + (logfiles.routes(config.logs_directory) if config.logs_directory else [])
+
+
+def metrics_routes(metrics: Metrics, *, may_reset: bool = True) -> list[Route]:
+    """`/metrics` (DELETE resets it, if it may) and `/metrics/slis`."""
 
     def show(ctx: RequestContext) -> Answer:
         return Response(200, [(b"Content-Type", CONTENT_TYPE)], metrics.registry.expose(), compress=True)
@@ -38,4 +46,4 @@ def metrics_routes(metrics: Metrics) -> list[Route]:
     def slis(ctx: RequestContext) -> Answer:
         return Response(200, [(b"Content-Type", CONTENT_TYPE)], metrics.slis())
 
-    return [("/metrics", {ANY: show, "DELETE": reset}), ("/metrics/slis", {ANY: slis})]
+    return [("/metrics", {ANY: show, "DELETE": reset if may_reset else show}), ("/metrics/slis", {ANY: slis})]

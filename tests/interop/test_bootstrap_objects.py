@@ -37,6 +37,25 @@ def test_the_kubernetes_service(tmp_path: Path) -> None:
             assert server.stop() == 0
 
 
+def test_the_kubernetes_service_on_a_node_port_with_endpoints_of_others(tmp_path: Path) -> None:
+    for flags in (FLAGS, (*FLAGS, "--kubernetes-service-node-port=30443", "--endpoint-reconciler-type=none")):
+        server = RunningServer(tmp_path, tokens=TOKENS, flags=flags)
+        api = Api(server)
+        try:
+            spec = api("GET", "/api/v1/namespaces/default/services/kubernetes")[1]["spec"]
+            endpoints = "/api/v1/namespaces/default/endpoints/kubernetes"
+            if flags == FLAGS:
+                assert spec["type"] == "ClusterIP"
+                assert api("GET", endpoints)[0] == 200
+                assert api("DELETE", endpoints)[0] == 200
+            else:
+                assert (spec["type"], spec["ports"][0]["nodePort"]) == ("NodePort", 30443)
+                assert api("GET", endpoints)[0] == 404
+        finally:
+            api.connection.close()
+            assert server.stop() == 0
+
+
 def test_tokens_are_signed_with_a_key_that_stays(tmp_path: Path) -> None:
     from fastapi_core.authn.issuer import decoded
 

@@ -38,7 +38,10 @@ def struct(type_: Type, tree: Any, path: str, unknown: list[str] | None) -> dict
     json_stored = type_.ref.startswith("apiextensions.k8s.io/")
     out = {}
     for name, field in fields.items():
-        printed, value = show(field, decoded.get(name), name in decoded, json_stored)
+        if (type_.ref, name) == ("autoscaling/v2.HPAScalingRules", "policies") and decoded.get(name) == []:
+            printed, value = True, []
+        else:
+            printed, value = show(field, decoded.get(name), name in decoded, json_stored)
         if printed:
             out[name] = value
     return out

@@ -198,4 +198,20 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "apiregistration.k8s.io/v1.ServiceReference": _PORT,
 }
 
+#: Older and newer versions of types above, served on demand, with the same rules.
+_SAME = {
+    "resource.k8s.io": (("v1beta1", "v1beta2", "v1alpha3"), ("ExactDeviceRequest", "DeviceSubRequest", "DeviceTaint")),
+    "admissionregistration.k8s.io": (
+        ("v1beta1", "v1alpha1"),
+        ("MutatingAdmissionPolicySpec", "MatchResources", "Rule"),
+    ),
+}
+RULES |= {
+    f"{group}/{version}.{name}": RULES[f"{group}/v1.{name}"]
+    for group, (versions, names) in _SAME.items()
+    for version in versions
+    for name in names
+}
+RULES["resource.k8s.io/v1beta1.DeviceRequest"] = (when(lambda tree: not tree.get("firstAvailable"), *_DEVICES),)
+
 __all__ = ["RULES", "filled"]

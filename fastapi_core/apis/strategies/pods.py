@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from fastapi_core.apis.strategies.app_armor import synchronize
 from fastapi_core.apis.strategies.basics import Tree
 from fastapi_core.meta import quantity, time
 
@@ -78,6 +79,7 @@ def prepare(new: Tree, old: Tree | None) -> None:
             }
         ]
     new["status"] = status
+    synchronize(new)
 
 
 def prepare_status(new: Tree, old: Tree | None) -> None:

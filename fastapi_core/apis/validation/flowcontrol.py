@@ -7,11 +7,14 @@ from typing import Any, Final
 
 from fastapi_core.apis.validation import formats
 from fastapi_core.apis.validation.rules import REQUIRED, Report, Tree, text
+from fastapi_core.flow import bootstrap
 
 _VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
 _SUBJECTS: Final = (("User", "user"), ("Group", "group"), ("ServiceAccount", "serviceAccount"))
 _ACCOUNT_NAME = text("name", formats.subdomain, empty=REQUIRED)
 _ACCOUNT_SPACE = text("namespace", formats.label, empty=REQUIRED, detail="must specify namespace for service account")
+_FIXED_SCHEMAS: Final = bootstrap.fixed(bootstrap.SCHEMAS)
+_FIXED_LEVELS: Final = bootstrap.fixed(bootstrap.LEVELS)
 _NAMESPACE: Final = "each member of this list must be '*' or a DNS-1123 label; "
 
 
@@ -88,7 +91,8 @@ def _subject(subject: Tree, path: str, report: Report) -> None:
         elif part is None:
             report.required(at, f"{member} is required when subject kind is '{name}'")
         elif kind == "ServiceAccount":
-            _ACCOUNT_NAME(part, at, report)
+            if part.get("name") != "*":
+                _ACCOUNT_NAME(part, at, report)
             _ACCOUNT_SPACE(part, at, report)
         elif not part.get("name"):
             report.required(at + ".name")
@@ -131,11 +135,14 @@ def flow_schema(tree: Tree, path: str, report: Report) -> None:
         report.each_invalid(at, level, formats.subdomain(level))
     for index, rule in enumerate(spec.get("rules") or ()):
         _rule(rule, f".spec.rules[{index}]", report)
+    fixed = _FIXED_SCHEMAS.get(name)
+    if fixed is not None and spec != fixed:
+        report.invalid(".spec", spec, f"spec of '{name}' must equal the fixed value")
 
 
-def _entropy(deck: int, hand: int) -> float:
+def _entropy(deck: int, hand: int) -> int:
     """Bits needed to pick a hand of queues."""
-    return sum(math.log2(deck - index) for index in range(hand))
+    return math.ceil(math.log2(deck) * hand)
 
 
 def _queuing(queuing: Tree, path: str, report: Report) -> None:
@@ -205,6 +212,13 @@ def priority_level(tree: Tree, path: str, report: Report) -> None:
             _limited(limited, ".spec.limited", report)
     else:
         report.unsupported(".spec.type", kind, ("Exempt", "Limited"))
+    fixed = _FIXED_LEVELS.get(name)
+    if name == "exempt":
+        # Its numbers are the user's.
+        if fixed is not None and {**spec, "exempt": None} != {**fixed, "exempt": None}:
+            report.invalid(".spec", spec, "spec of 'exempt' except the 'spec.exempt' fields must equal the fixed value")
+    elif fixed is not None and spec != fixed:
+        report.invalid(".spec", spec, f"spec of '{name}' must equal the fixed value")
 
 
 _REJECT: Final[Tree] = {"limitResponse": {"type": "Reject"}}

@@ -48,8 +48,8 @@ def annotations_at(annotations: dict[str, str] | None, path: str, report: Report
         report.too_long(path, ANNOTATIONS_LIMIT)
 
 
-def requirement(item: Tree, path: str, report: Report) -> None:
-    """One expression of a label selector."""
+def requirement(item: Tree, path: str, report: Report, *, operators: bool = True) -> None:
+    """One expression of a label selector. `operators`: only those known here are right."""
     operator = item.get("operator") or ""
     values = item.get("values")
     if operator in ("In", "NotIn"):
@@ -58,7 +58,7 @@ def requirement(item: Tree, path: str, report: Report) -> None:
     elif operator in ("Exists", "DoesNotExist"):
         if values:
             report.forbidden(path + ".values", VALUES_UNWANTED)
-    else:
+    elif operators:
         report.invalid(path + ".operator", operator, NO_OPERATOR)
     key = item.get("key") or ""
     report.each_invalid(path + ".key", key, formats.label_key(key))

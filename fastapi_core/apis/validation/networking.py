@@ -134,7 +134,7 @@ def ingress(tree: Tree, path: str, report: Report) -> None:
         value = ((tree.get("metadata") or {}).get("annotations") or {}).get(annotation)
         if value is not None and value != spec["ingressClassName"]:
             text_ = "must match `ingressClassName` when both are specified"
-            report.invalid(".metadata.annotations[" + annotation + "]", value, text_)
+            report.invalid(".annotations." + annotation, value, text_)
 
 
 def _parameters(tree: Tree, path: str, report: Report) -> None:

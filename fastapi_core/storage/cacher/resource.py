@@ -82,6 +82,11 @@ class ResourceCache:
         """Newest revision of the store that this cache reflects."""
         return self._cacher.revision
 
+    @property
+    def changes(self) -> int:
+        """How many changes this cache has seen: what was derived from its objects holds while this stays the same."""
+        return self._events
+
     def get(self, key: str) -> CachedObject | None:
         """The current object at a full key. Raises StorageError for a stored value that is no object."""
         obj = self._find(key)

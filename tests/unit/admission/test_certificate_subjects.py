@@ -27,10 +27,10 @@ def pem(*organizations: str) -> bytes:
     return signed.public_bytes(serialization.Encoding.PEM)
 
 
-def ask(content: bytes, signer: str = CLIENT_SIGNER, operation: str = "CREATE") -> None:
+def ask(content: bytes, signer: str = CLIENT_SIGNER) -> None:
     spec = {"request": base64.b64encode(content).decode(), "signerName": signer}
     context = cast(Any, None)
-    attributes = Attributes(operation, REQUESTS, "", "", "r", {"spec": spec}, None, False, context)
+    attributes = Attributes("CREATE", REQUESTS, "", "", "r", {"spec": spec}, None, False, context)
     CertificateSubjectRestriction().validate(attributes)
 
 
@@ -38,7 +38,7 @@ def test_requests_that_pass() -> None:
     ask(pem("team"))
     ask(pem())
     ask(pem("system:masters"), signer="example.com/signer")
-    ask(pem("system:masters"), operation="UPDATE")
+    assert not CertificateSubjectRestriction().handles("UPDATE", REQUESTS, "")
 
 
 def test_requests_that_are_refused() -> None:

@@ -78,10 +78,12 @@ def log(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
 
 def test_the_order_of_the_chain() -> None:
     assert Bench().chains.serve.names == [
-        "audit-id", "panic-recovery", "received-timestamp", "request-info", "hsts", "cache-control", "shutdown-gate",
-        "deadline", "timeout", "warnings", "cors", "authentication", "max-in-flight", "authorization", "dispatch",
+        "audit-id", "panic-recovery", "received-timestamp", "request-info", "retry-after", "hsts", "cache-control",
+        "shutdown-gate", "deadline", "timeout", "warnings", "cors", "authentication", "impersonation", "max-in-flight",
+        "authorization", "dispatch",
     ]  # fmt: skip
     assert Bench().chains.too_large.names[:-1] == Bench().chains.serve.names[:-1]
+    assert Bench().chains.loopback.names == Bench().chains.serve.names
 
 
 def test_an_answer_from_memory_needs_no_loop() -> None:
@@ -310,13 +312,20 @@ async def test_a_cancelled_request_gives_its_place_back() -> None:
     assert bench.exposed("apiserver_request_aborts_total{")[0].endswith('verb="GET",version="v1"} 1')
 
 
-def test_shutting_down_refuses_new_requests_but_not_watches() -> None:
+def test_shutting_down_refuses_new_requests_and_watches_but_not_streams() -> None:
     bench = Bench()
     bench.gate.closed = True
     answer = bench.ask("GET", POD)
     assert (answer.status, header(answer, "Retry-After")) == (503, "1")
     assert b'"message":"apiserver is shutting down"' in answer.body
-    assert bench.ask("GET", "/api/v1/namespaces/x/pods?watch=1").status == 200
+    assert bench.ask("GET", "/api/v1/namespaces/x/pods?watch=1").status == 503
+    bench.gate.redirecting = True
+    answer = bench.ask("GET", POD)
+    assert (answer.status, header(answer, "Retry-After"), header(answer, "Connection")) == (429, "5", "close")
+    assert answer.body == b"The apiserver is shutting down, please try again later.\n"
+    assert bench.ask("GET", POD, user_agent="kube-apiserver/v1.36.2").status == 503
+    bench.gate.closed = False
+    assert bench.ask("GET", "/healthz").status == 200
 
 
 def test_too_large_bodies_are_answered_behind_authentication() -> None:

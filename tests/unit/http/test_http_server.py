@@ -13,7 +13,8 @@ import pytest
 from fastapi_core._ext import http1
 from fastapi_core.http.exchange import Answer, Response, Stream, StreamWriter
 from fastapi_core.http.server import HTTPServer, _listen
-from fastapi_core.http.tls import ServerTLS, build_context
+from fastapi_core.http.tls import ServerTLS, TLSFiles, build_context
+from fastapi_core.obs.files import FileWatcher
 from tests.unit.http.http_support import (
     Authority,
     answers,
@@ -159,38 +160,39 @@ async def served_certificate(port: int, ca: str) -> bytes | None:
 
 @on_uvloop
 async def test_changed_files_are_used_by_new_handshakes_only(pki: Pki) -> None:
-    tls = ServerTLS(*pki.server, [pki.ca])
+    watcher = FileWatcher(0.01)
+    tls = ServerTLS(TLSFiles(*pki.server, (pki.ca,)), watcher)
     async with serving(echo, ssl_context=tls.context) as server:
         reader, writer = await open_connection(server.port, client_context(pki.ca))
-        assert not tls.reload()
         first = await served_certificate(server.port, pki.ca)
         assert first == der(pki.server[0])
 
         pki.authority.write_pair(Path(pki.server[0]), Path(pki.server[1]), "server again")
         before = tls.context.current
-        tls.watch(0.01)
+        watcher.start()
         await until(lambda: tls.context.current is not before)
         assert await served_certificate(server.port, pki.ca) == der(pki.server[0]) != first
         writer.write(LAST)
         assert answers(await reader.read(-1))[0].status == 200
         writer.close()
-        tls.close()
+        watcher.close()
 
 
 @on_uvloop
-async def test_a_broken_file_is_logged_and_the_old_one_kept(pki: Pki, caplog: pytest.LogCaptureFixture) -> None:
-    tls = ServerTLS(*pki.server, [pki.ca])
+async def test_a_broken_file_is_logged_and_the_old_one_kept(pki: Pki, capsys: pytest.CaptureFixture[str]) -> None:
+    watcher = FileWatcher()
+    tls = ServerTLS(TLSFiles(*pki.server, (pki.ca,)), watcher)
     good = der(pki.server[0])
     async with serving(echo, ssl_context=tls.context) as server:
         Path(pki.server[0]).write_text("half a file")
-        assert not tls.reload()
-        assert "the old ones stay in use" in caplog.text
+        watcher.check()
         assert await served_certificate(server.port, pki.ca) == good
         Path(pki.server[0]).unlink()
-        assert not tls.reload()
+        watcher.check()
+        assert await served_certificate(server.port, pki.ca) == good
         pki.authority.write_pair(Path(pki.server[0]), Path(pki.server[1]), "server again")
-        assert tls.reload()
-        assert await served_certificate(server.port, pki.ca) == der(pki.server[0])
+        watcher.check()
+        assert await served_certificate(server.port, pki.ca) == der(pki.server[0]) != good
 
 
 @on_uvloop
@@ -198,19 +200,20 @@ async def test_a_client_authority_can_be_taken_away(pki: Pki, tmp_path: Path) ->
     trusted = Authority("old clients")
     ca = trusted.write_ca(tmp_path / "clients.pem")
     pair = trusted.write_pair(tmp_path / "c.pem", tmp_path / "c.key", "admin")
-    tls = ServerTLS(*pki.server, [ca])
+    watcher = FileWatcher()
+    tls = ServerTLS(TLSFiles(*pki.server, (ca,)), watcher)
     async with serving(echo, ssl_context=tls.context) as server:
         assert answers(await exchange(server.port, LAST, client_context(pki.ca, pair)))[0].status == 200
         replacement = tmp_path / "new.pem"
         Authority("new clients").write_ca(replacement)
         replacement.replace(ca)
-        assert tls.reload()
+        watcher.check()
         await refused(server.port, client_context(pki.ca, pair))
 
 
 def test_missing_files_are_an_error_at_start(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
-        ServerTLS(str(tmp_path / "none.pem"), str(tmp_path / "none.key"))
+        ServerTLS(TLSFiles(str(tmp_path / "none.pem"), str(tmp_path / "none.key")), FileWatcher())
 
 
 @on_uvloop

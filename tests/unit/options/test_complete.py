@@ -10,12 +10,13 @@ import pytest
 import yaml
 
 from fastapi_core._ext.reqinfo import parse
+from fastapi_core.authz.base import Attributes, Decision, Verdict
 from fastapi_core.obs import logs
 from fastapi_core.options.complete import complete
 from fastapi_core.options.flags import OptionsError
 from fastapi_core.options.kubeconfig import server_url
 from fastapi_core.options.options import Options
-from fastapi_core.request.context import RequestContext
+from fastapi_core.request.context import RequestContext, User
 from tests.fixtures.exchange import FakeRequest
 
 
@@ -38,7 +39,7 @@ def test_data_directory(tmp_path: Path) -> None:
     assert identity(config.authenticator, f"Bearer {completed.pki.admin_token()}").groups[0] == "system:masters"
     assert identity(config.authenticator, "Bearer usertoken").name == "alice"
     assert identity(config.authenticator, None, "/healthz").name == "system:anonymous"
-    assert identity(config.authenticator, None) is None
+    assert identity(config.authenticator, None).name == "system:anonymous"
     completed.close()
     assert home.exists()
 
@@ -50,6 +51,21 @@ def test_without_a_data_directory_everything_is_temporary() -> None:
     assert identity(completed.config.authenticator, None, "/healthz") is None
     completed.close()
     assert not os.path.exists(completed.home)
+
+
+def test_where_whoever_is_known_may_do_everything_strangers_get_no_further_than_health() -> None:
+    completed = complete(Options.parse(["--authorization-mode=AlwaysAllow"]))
+    assert identity(completed.config.authenticator, None, "/healthz").name == "system:anonymous"
+    assert identity(completed.config.authenticator, None) is None
+    completed.close()
+
+
+def test_until_the_store_is_open_nobody_but_administrators_may_do_anything() -> None:
+    completed = complete(Options.parse([]))
+    for groups, decision in ((("system:masters",), Decision.ALLOW), (("devs",), Decision.NO_OPINION)):
+        attributes = Attributes(User("x", groups=groups), "get", "", "v1", "", "pods", "", "", "", True, "", "")
+        assert completed.config.authorizer.authorize(attributes) == Verdict(decision)
+    completed.close()
 
 
 def test_kubeconfig_holds_everything(tmp_path: Path) -> None:
@@ -107,10 +123,17 @@ def test_unusable_files_name_their_flag(tmp_path: Path) -> None:
 def test_flags_that_are_not_in_force_are_announced_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     logs.SINK.configure()
     complete(
-        Options.parse([f"--data-dir={tmp_path}", "--authorization-mode=RBAC", "--etcd-prefix=/x", "--profiling=false"])
+        Options.parse(
+            [
+                f"--data-dir={tmp_path}",
+                "--egress-selector-config-file=x",
+                "--etcd-prefix=/x",
+                "--goaway-chance=0.01",
+            ]
+        )
     )
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2
     assert lines[0].startswith("W")
-    assert lines[0].endswith('"Flags not in force" flags="--authorization-mode"')
-    assert lines[1].endswith('"Flags without effect" flags="--etcd-prefix --profiling"')
+    assert lines[0].endswith('"Flags not in force" flags="--egress-selector-config-file"')
+    assert lines[1].endswith('"Flags without effect" flags="--etcd-prefix --goaway-chance"')

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from fastapi_core.options import inert
 from fastapi_core.options.flags import OptionsError
-from fastapi_core.options.inert import INERT, PROTECTIVE
+from fastapi_core.options.inert import PROTECTIVE
 from fastapi_core.options.options import Options, flags, usage
 
 FACTS = Path(__file__).parents[3].parent / "shared/facts/flags.json"
@@ -70,7 +71,10 @@ def test_all_errors_at_once_each_with_flag_and_fix() -> None:
 @pytest.mark.parametrize(
     ("argument", "error"),
     [
-        ("--bind-address=localhost", "--bind-address: 'localhost' is not an IP address, use for example 127.0.0.1"),
+        (
+            "--bind-address=localhost",
+            "--bind-address: 'localhost' does not fit: an IP address such as 127.0.0.1 is expected",
+        ),
         ("--bind-address=", "--bind-address: '' is not an IP address, use for example 127.0.0.1"),
         ("--max-mutating-requests-inflight=-1", "--max-mutating-requests-inflight: cannot be negative, use 0 or more"),
         ("--request-timeout=0s", "--request-timeout: must be longer than nothing, use for example 1m"),
@@ -98,24 +102,47 @@ def test_a_misspelt_flag_takes_its_value_with_it() -> None:
 
 def test_flags_of_the_reference_without_meaning_are_noted() -> None:
     options = Options.parse(
-        ["--etcd-servers=http://x", "--authorization-mode", "RBAC", "--profiling", "--secure-port=1"]
+        ["--etcd-servers=http://x", "--watch-cache", "--goaway-chance", "0.01", "--secure-port=1", "--etcd-servers=y"]
     )
-    assert options.inert == ["etcd-servers", "authorization-mode", "profiling"]
+    assert options.inert == {"etcd-servers": ("http://x", "y"), "watch-cache": True, "goaway-chance": 0.01}
     assert options.serving.secure_port == 1
-    assert INERT.keys() >= PROTECTIVE
+    assert inert.reference().keys() >= PROTECTIVE
+
+
+@pytest.mark.parametrize(
+    ("argument", "error"),
+    [
+        ("--watch-cache=maybe", "true or false is expected"),
+        ("--lease-reuse-duration-seconds=1s", "a whole number is expected"),
+        ("--etcd-healthcheck-timeout=2", "a duration such as 30s or 1m30s is expected"),
+        ("--goaway-chance=rarely", "a number is expected"),
+        ("--log-json-info-buffer-size=many", "a quantity such as 512Ki is expected"),
+        ("--tls-curve-preferences=X25519", "a whole number is expected"),
+        ("--allow-metric-labels=a", "name=value pairs are expected, 'a' has no value"),
+    ],
+)
+def test_flags_without_meaning_still_have_a_type(argument: str, error: str) -> None:
+    (found,) = errors(argument)
+    assert error in found
+    assert found.startswith(argument.partition("=")[0] + ": ")
 
 
 def test_every_flag_of_the_reference_is_known_with_its_default() -> None:
     if not FACTS.exists():
         pytest.skip("facts are not here")
     facts = json.loads(FACTS.read_text())["flags"]
-    own = flags()
-    assert facts.keys() - own.keys() - INERT.keys() == {"help", "version"}
-    assert not own.keys() & INERT.keys()
-    assert INERT.keys() <= facts.keys()
-    for name, switch in INERT.items():
-        assert switch == (facts[name]["type"] == "bool"), name
-    chosen_by_us = {"service-cluster-ip-range"}
+    own, reference = flags(), inert.reference()
+    assert facts.keys() - reference.keys() == {"help", "version"}
+    for name, (kind, default) in reference.items():
+        known = facts[name]
+        assert kind == known["type"], name
+        shown = str(known["default"]).lower() if isinstance(known["default"], bool) else str(known["default"])
+        assert default == (shown.strip("[]").removesuffix(".0") if "float" in kind else shown.strip("[]")), name
+    for name, quiet in inert.inert(own).items():
+        assert name not in own
+        if quiet.default:
+            quiet.kind.parse(quiet.default)
+    chosen_by_us = {"service-cluster-ip-range", "authorization-mode"}
     for name in own.keys() & facts.keys() - chosen_by_us:
         default = facts[name]["default"]
         if own[name].kind.name == "duration":

@@ -153,6 +153,9 @@ def test_no_more_than_a_hundred_complaints() -> None:
             {"extra": {"a": ["x"], "b": None}},
             {"extra": {"a": ["x"], "b": None}},
         ),
+        # absent it is defaulted, empty it is refused
+        ("autoscaling/v2.HPAScalingRules", {"policies": []}, {"policies": []}),
+        ("autoscaling/v2.HPAScalingRules", {"policies": None}, {}),
     ],
 )
 def test_rules(ref: str, tree: Any, expected: dict[str, Any]) -> None:

@@ -87,6 +87,7 @@ class Running:
 @pytest_asyncio.fixture
 async def running(tmp_path: Path) -> AsyncIterator[Running]:
     flags = ["--secure-port=0", "--bind-address=127.0.0.1", f"--data-dir={tmp_path}", "--request-timeout=5s"]
+    flags += ["--authorization-mode=AlwaysAllow"]
     found = Running(complete(Options.parse(flags)))
     await found.server.start()
     yield found

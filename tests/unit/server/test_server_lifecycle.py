@@ -82,8 +82,8 @@ async def test_start_listens_then_runs_the_hooks_and_stop_goes_down_in_order() -
     await server.stop()
     await server.stop()
     assert bench.journal == [
-        "listen", "hook a", "hook b", "pre-shutdown", "stop accepting", "end watches", "drain 7", "close sockets",
-        "close cacher", "close storage",
+        "listen", "hook a", "hook b", "pre-shutdown", "stop accepting", "end watches", "drain 7", "stop accepting",
+        "close sockets", "close cacher", "close storage",
     ]  # fmt: skip
     assert server.signals.stopped.is_set()
 

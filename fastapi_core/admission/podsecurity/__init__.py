@@ -1,0 +1,1 @@
+"""Pod security standards: levels and versions, the checks of each, and the plugin that applies them."""

@@ -1,0 +1,1 @@
+"""ResourceQuota: what objects use, which quotas cover them, and counting it without races."""

@@ -1,0 +1,230 @@
+"""Asking other servers by HTTPS: the webhooks' kubeconfig files, one question and its whole answer."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+import tempfile
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from fastapi_core.http.client import Target, UpstreamError, send
+from fastapi_core.http.exchange import Header
+
+#: Longest answer read.
+ANSWER_LIMIT = 3 << 20
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+class OutboundError(Exception):
+    """A question that got no usable answer; the text says why. `again`: another attempt may do better."""
+
+    def __init__(self, text: str, *, again: bool = False) -> None:
+        super().__init__(text)
+        self.again = again
+
+
+class KubeconfigError(ValueError):
+    """A kubeconfig file that cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: int
+    headers: Mapping[bytes, bytes]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A server to ask: its URL, TLS, and what every request carries. `tls` None speaks plain HTTP."""
+
+    url: str
+    tls: ssl.SSLContext | None = None
+    headers: tuple[Header, ...] = ()
+    token_file: str = ""
+    """Read for every request: such files are renewed."""
+
+    def authorization(self) -> list[Header]:
+        if not self.token_file:
+            return []
+        try:
+            with open(self.token_file, encoding="utf-8") as file:
+                return [(b"authorization", b"Bearer " + file.read().strip().encode())]
+        except OSError as error:
+            raise OutboundError(f"{self.token_file}: {error.strerror}") from None
+
+
+def client_tls(ca: bytes | None = None, *, insecure: bool = False) -> ssl.SSLContext:
+    """TLS of a client: the given authorities (PEM), or the system's. Raises ValueError for broken ones."""
+    try:
+        context = ssl.create_default_context(cadata=ca.decode("ascii") if ca is not None else None)
+    except (ssl.SSLError, UnicodeDecodeError) as error:
+        raise ValueError(f"unable to load the certificate authorities: {error}") from None
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+async def ask(
+    remote: Remote,
+    method: str = "GET",
+    body: bytes = b"",
+    headers: Sequence[Header] = (),
+    *,
+    timeout: float,
+    url: str = "",
+    redirects: int = 0,
+) -> Answer:
+    """One request and its whole answer within `timeout` seconds. Raises OutboundError when there is none.
+
+    `url` stands for another address of the same server; at most `redirects` redirects are followed, to HTTPS only.
+    """
+    address = url or remote.url
+    try:
+        async with asyncio.timeout(timeout):
+            for _ in range(redirects + 1):
+                answer = await _once(remote, address, method, body, headers)
+                location = answer.headers.get(b"location")
+                if answer.status not in _REDIRECTS or location is None:
+                    break
+                address = location.decode("latin-1")
+    except TimeoutError:
+        raise OutboundError(f'{method} "{address}": context deadline exceeded', again=True) from None
+    except (UpstreamError, ValueError) as error:
+        broken = isinstance(error.__cause__, ConnectionResetError | BrokenPipeError | EOFError)
+        raise OutboundError(f'{method} "{address}": {error}', again=broken) from None
+    return answer
+
+
+async def _once(remote: Remote, address: str, method: str, body: bytes, headers: Sequence[Header]) -> Answer:
+    parts = urlsplit(address)
+    secure = parts.scheme == "https"
+    if not parts.hostname or parts.scheme not in ("https", "http") or (remote.tls is not None and not secure):
+        raise ValueError(f"unsupported address {address!r}")
+    host = parts.hostname
+    target = Target(host, parts.port or (443 if secure else 80), remote.tls if secure else None)
+    own = [
+        (b"host", parts.netloc.rpartition("@")[2].encode()), (b"connection", b"close"),
+        (b"accept", b"application/json, */*"), (b"user-agent", b"fastapi-core"), *remote.headers, *remote.authorization(),
+    ]  # fmt: skip
+    if body or method == "POST":
+        own += [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    reply = await send(target, method, path, [*own, *headers], body, timeout=30.0)
+    try:
+        whole = await reply.whole(ANSWER_LIMIT)
+    finally:
+        reply.close()
+    return Answer(reply.status, dict(reply.headers), whole)
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A named entry of a kubeconfig, and where its relative paths start."""
+
+    tree: Mapping[str, Any]
+    folder: str
+    where: str
+
+    def text(self, name: str) -> str:
+        value = self.tree.get(name)
+        if value is None:
+            return ""
+        if not isinstance(value, str):
+            raise KubeconfigError(f"{self.where}.{name}: a text is expected")
+        return value
+
+    def path(self, name: str) -> str:
+        value = self.text(name)
+        return os.path.join(self.folder, value) if value else ""
+
+    def data(self, name: str) -> bytes | None:
+        """The content of `NAME-data`, or of the file `NAME`; None without either."""
+        inline, path = self.text(f"{name}-data"), self.path(name)
+        try:
+            if inline:
+                return b64decode(inline, validate=True)
+            if path:
+                with open(path, "rb") as file:
+                    return file.read()
+        except ValueError:
+            raise KubeconfigError(f"{self.where}.{name}-data: not base64") from None
+        except OSError as error:
+            raise KubeconfigError(f"{self.where}.{name}: {path!r}: {error.strerror}") from None
+        return None
+
+
+def load_kubeconfig(path: str) -> Remote:
+    """The server of the current context, as webhooks are configured. Raises OSError or KubeconfigError."""
+    from fastapi_core.codec import decode
+    from fastapi_core.schema.errors import DecodeError
+
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        tree = decode.parse(data, "yaml").tree
+    except DecodeError as error:
+        raise KubeconfigError(str(error)) from None
+    if not isinstance(tree, dict):
+        raise KubeconfigError("not a kubeconfig: an object is expected")
+    folder = os.path.dirname(os.path.abspath(path))
+    current = tree.get("current-context")
+    if not isinstance(current, str) or not current:
+        raise KubeconfigError("current-context is not set")
+    context = _entry(tree, "contexts", "context", current, folder)
+    cluster = _entry(tree, "clusters", "cluster", context.text("cluster"), folder)
+    name = context.text("user")
+    user = _entry(tree, "users", "user", name, folder) if name else _Entry({}, folder, "user")
+    return _remote(cluster, user)
+
+
+def _entry(tree: Mapping[str, Any], plural: str, kind: str, name: str, folder: str) -> _Entry:
+    entries = tree.get(plural)
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict) and entry.get("name") == name:
+            found = entry.get(kind)
+            return _Entry(found if isinstance(found, dict) else {}, folder, f"{plural}[{name}]")
+    raise KubeconfigError(f"{plural}: there is no {kind} {name!r}")
+
+
+def _remote(cluster: _Entry, user: _Entry) -> Remote:
+    server = cluster.text("server")
+    parts = urlsplit(server)
+    if parts.scheme not in ("https", "http") or not parts.hostname:
+        raise KubeconfigError(f"{cluster.where}.server: {server!r} is not a URL, use for example https://host/path")
+    for unsupported in ("exec", "auth-provider"):
+        if user.tree.get(unsupported):
+            raise KubeconfigError(f"{user.where}.{unsupported}: not supported, use a certificate or a token")
+    headers: list[Header] = []
+    if user.text("token"):
+        headers.append((b"authorization", b"Bearer " + user.text("token").encode()))
+    elif user.text("username"):
+        pair = f"{user.text('username')}:{user.text('password')}".encode()
+        headers.append((b"authorization", b"Basic " + b64encode(pair)))
+    if parts.scheme == "http":
+        return Remote(server, None, tuple(headers), user.path("tokenFile"))
+    try:
+        tls = client_tls(
+            cluster.data("certificate-authority"), insecure=cluster.tree.get("insecure-skip-tls-verify") is True
+        )
+        certificate, key = user.data("client-certificate"), user.data("client-key")
+        if certificate is not None and key is not None:
+            _load_pair(tls, certificate, key)
+    except (ValueError, ssl.SSLError) as error:
+        raise KubeconfigError(str(error)) from None
+    return Remote(server, tls, tuple(headers), "" if headers else user.path("tokenFile"))
+
+
+def _load_pair(tls: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+    """The ssl module reads pairs from files only; this one is ours alone and gone at once."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(certificate + b"\n" + key)
+        file.flush()
+        tls.load_cert_chain(file.name)

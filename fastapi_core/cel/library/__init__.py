@@ -1,0 +1,1 @@
+"""Functions that expressions may call, a module a subject."""

@@ -1,0 +1,144 @@
+"""Who serves a path: aggregated servers, built-in resources, custom resources, nobody, in this order.
+
+The seats of the chain are filled from the inside out when the server is composed, and the two outer ones go on changing
+while it runs. A request sees one immutable `Snapshot`; a change makes another one and puts it in its place, copying only
+the dictionary it touches, so that one custom resource definition among thousands costs what it itself needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from fastapi_core._ext.router import Match, Router
+from fastapi_core.request.context import Endpoint
+from fastapi_core.request.routing import ANY, Route, resource_routes
+
+if TYPE_CHECKING:
+    from fastapi_core.registry.definition import ResourceDefinition
+
+Methods = Mapping[str, Endpoint]
+GroupVersion = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything that is served at one moment; stands where a `Router` may stand."""
+
+    builtin: Router[Endpoint]
+    groups: frozenset[str]
+    """Groups of the built-in seat."""
+    aggregated: Mapping[GroupVersion, Router[Endpoint]] = field(default_factory=dict)
+    """Group versions another server answers for, with all that is below them."""
+    custom: Mapping[GroupVersion, Mapping[str, Router[Endpoint]]] = field(default_factory=dict)
+    """Group version -> plural -> the routes of one custom resource."""
+    documents: Mapping[str, Router[Endpoint]] = field(default_factory=dict)
+    """Discovery of groups that are not built in, `/apis/GROUP` and its versions."""
+
+    def lookup(self, path: str) -> Match[Endpoint] | None:
+        """Route of a raw path, or None when nobody serves it."""
+        aggregated = self.aggregated
+        if aggregated and path.startswith("/apis/"):
+            parts = (unquote(path) if "%" in path else path).split("/")
+            router = aggregated.get((parts[2], parts[3])) if len(parts) > 3 else None
+            if router is not None:
+                # The other server might resolve them, and serve what nobody was asked about here.
+                return None if ".." in parts or "." in parts else router.lookup(path)
+        match = self.builtin.lookup(path)
+        if match is None and (self.custom or self.documents):
+            return self._custom(path)
+        return match
+
+    def _custom(self, path: str) -> Match[Endpoint] | None:
+        # Decoded before it is divided, as the routers do: an encoded slash divides segments here and there alike.
+        parts = (unquote(path) if "%" in path else path).split("/")
+        if len(parts) < 3 or parts[1] != "apis":
+            return None
+        if len(parts) > 4 and parts[4]:
+            resources = self.custom.get((parts[2], parts[3]))
+            if resources is None:
+                return None
+            # Below a namespace first: "namespaces" may itself be the name of a custom resource.
+            for at in (6, 4) if parts[4] == "namespaces" and len(parts) > 6 else (4,):
+                router = resources.get(parts[at])
+                match = router.lookup(path) if router is not None else None
+                if match is not None:
+                    return match
+            return None
+        documents = self.documents.get(parts[2])
+        return documents.lookup(path) if documents is not None else None
+
+    def known_group(self, group: str) -> bool:
+        """Whether the group is served in any version: a miss below it is a Status, elsewhere a missing page."""
+        return group in self.groups or group in self.documents
+
+
+class Delegation:
+    """Holds the snapshot of the moment, and changes it.
+
+    All methods run on the loop. `current` goes to whoever dispatches requests (`lambda: delegation.current`).
+    """
+
+    def __init__(self) -> None:
+        self.current = Snapshot(Router([]), frozenset())
+
+    def lookup(self, path: str) -> Match[Endpoint] | None:
+        return self.current.lookup(path)
+
+    def known_group(self, group: str) -> bool:
+        return self.current.known_group(group)
+
+    # Built-in
+
+    def set_builtin(self, routes: Iterable[Route], groups: Iterable[str]) -> None:
+        """The routes of the composed server itself: built-in resources, discovery, health and all other paths."""
+        self.current = replace(self.current, builtin=Router(routes), groups=frozenset(groups))
+
+    # Custom resources
+
+    def put_custom(self, definition: ResourceDefinition, endpoints: Mapping[str, Endpoint]) -> None:
+        """Serve a custom resource in one version, or serve it otherwise than before.
+
+        `endpoints` as for `request.routing.resource_routes`. Its group needs `put_documents` too.
+        """
+        key = (definition.group, definition.version)
+        resources = {**self.current.custom.get(key, {}), definition.plural: _router(definition, endpoints)}
+        self.current = replace(self.current, custom={**self.current.custom, key: resources})
+
+    def drop_custom(self, group: str, version: str, plural: str) -> None:
+        """Serve it no longer; nothing happens when it was not served."""
+        key = (group, version)
+        resources = {name: router for name, router in self.current.custom.get(key, {}).items() if name != plural}
+        custom = {other: found for other, found in self.current.custom.items() if other != key}
+        self.current = replace(self.current, custom={**custom, key: resources} if resources else custom)
+
+    def put_documents(self, group: str, routes: Iterable[Route]) -> None:
+        """Discovery routes of a group that is not built in; no routes: the group is gone."""
+        found = list(routes)
+        documents = {name: router for name, router in self.current.documents.items() if name != group}
+        if found:
+            documents[group] = Router(found)
+        self.current = replace(self.current, documents=documents)
+
+    # Aggregated servers
+
+    def put_aggregated(self, group: str, version: str, endpoint: Endpoint) -> None:
+        """Hand everything at and below `/apis/GROUP/VERSION` to `endpoint`, whatever the method.
+
+        It wins over built-in and custom resources. The group's own document (`/apis/GROUP`) stays ours.
+        """
+        root = f"/apis/{group}/{version}"
+        methods = {ANY: endpoint}
+        router = Router[Endpoint]([(root, methods), (root + "/{rest...}", methods)])
+        self.current = replace(self.current, aggregated={**self.current.aggregated, (group, version): router})
+
+    def drop_aggregated(self, group: str, version: str) -> None:
+        """Take it back: whoever stands further in answers again."""
+        left = {key: router for key, router in self.current.aggregated.items() if key != (group, version)}
+        self.current = replace(self.current, aggregated=left)
+
+
+def _router(definition: ResourceDefinition, endpoints: Mapping[str, Endpoint]) -> Router[Endpoint]:
+    return Router(resource_routes(definition, endpoints))

@@ -1,0 +1,168 @@
+"""The admission chain of this server: every enabled plugin, given what it reads and its configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from fastapi_core.admission.chain import AdmissionChain, Plugin
+from fastapi_core.admission.configuration import Source
+from fastapi_core.admission.objects import Objects
+from fastapi_core.admission.plugins import (
+    accounts,
+    certificates,
+    classes,
+    limits,
+    namespaces,
+    nodes,
+    pods,
+    simple,
+    storage,
+)
+from fastapi_core.admission.podsecurity.plugin import PodSecurity
+from fastapi_core.admission.questions import Questions
+from fastapi_core.admission.quota.plugin import ResourceQuota
+from fastapi_core.controlplane import bootstrap
+
+if TYPE_CHECKING:
+    from fastapi_core.admission.quota.check import Limited
+    from fastapi_core.authz.base import Authorizer
+    from fastapi_core.controlplane.resources import Resources
+    from fastapi_core.obs.catalog import Metrics
+    from fastapi_core.options.admission import Admission
+    from fastapi_core.registry.definition import ResourceDefinition
+
+T = TypeVar("T")
+
+
+def chain(options: Admission, resources: Resources, authorizer: Authorizer, metrics: Metrics) -> AdmissionChain:
+    """All enabled plugins in order."""
+    makers = _Makers(options, resources, authorizer, metrics).table()
+    return AdmissionChain([makers[name]() for name in options.plugins if name in makers], metrics)
+
+
+class _Makers:
+    """How each plugin is made; what only one needs is imported there."""
+
+    def __init__(self, options: Admission, resources: Resources, authorizer: Authorizer, metrics: Metrics) -> None:
+        self.options = options
+        self.resources = resources
+        self.metrics = metrics
+        self.questions = Questions(authorizer)
+        self._objects: dict[str, Objects] = {}
+        self._sources = _sources(options)
+
+    def configured(self, name: str, read: Callable[[Source], T]) -> T:
+        """A plugin's configuration, as `read` understands it."""
+        return read(self._sources.get(name, Source({}, name, "")))
+
+    def objects(self, prefix: str) -> Objects:
+        """What plugins see of a resource, one for all of them; `prefix` below /registry/."""
+        known = self._objects.get(prefix)
+        if known is None:
+            known = self._objects[prefix] = Objects(self.resources.stores[f"/registry/{prefix}/"])
+        return known
+
+    def table(self) -> dict[str, Callable[[], Plugin]]:
+        see = self.objects
+        options = self.options
+        toleration = (options.default_not_ready_toleration_seconds, options.default_unreachable_toleration_seconds)
+        return {
+            "AlwaysAdmit": simple.AlwaysAdmit,
+            "NamespaceAutoProvision": self._auto_provision,
+            "NamespaceLifecycle": lambda: namespaces.NamespaceLifecycle(see("namespaces")),
+            "NamespaceExists": lambda: namespaces.NamespaceExists(see("namespaces")),
+            "LimitPodHardAntiAffinityTopology": pods.LimitPodHardAntiAffinityTopology,
+            "LimitRanger": lambda: limits.LimitRanger(see("limitranges")),
+            "ServiceAccount": lambda: accounts.ServiceAccount(see("serviceaccounts")),
+            "TaintNodesByCondition": nodes.TaintNodesByCondition,
+            "AlwaysPullImages": pods.AlwaysPullImages,
+            "NodeRestriction": self._node_restriction,
+            "PodSecurity": self._pod_security,
+            "PodNodeSelector": self._node_selector,
+            "PodTolerationRestriction": self._toleration_restriction,
+            "EventRateLimit": self._event_limits,
+            "OwnerReferencesPermissionEnforcement": self._owner_rights,
+            "Priority": lambda: pods.Priority(see("priorityclasses")),
+            "DefaultTolerationSeconds": lambda: pods.DefaultTolerationSeconds(*toleration),
+            "ExtendedResourceToleration": pods.ExtendedResourceToleration,
+            "DefaultStorageClass": lambda: storage.DefaultStorageClass(see("storageclasses")),
+            "StorageObjectInUseProtection": storage.StorageObjectInUseProtection,
+            "PersistentVolumeClaimResize": lambda: storage.PersistentVolumeClaimResize(see("storageclasses")),
+            "RuntimeClass": lambda: classes.RuntimeClass(see("runtimeclasses")),
+            "CertificateApproval": lambda: certificates.CertificateApproval(self.questions),
+            "CertificateSigning": lambda: certificates.CertificateSigning(self.questions),
+            "ClusterTrustBundleAttest": lambda: certificates.ClusterTrustBundleAttest(self.questions),
+            "CertificateSubjectRestriction": certificates.CertificateSubjectRestriction,
+            "DefaultIngressClass": lambda: classes.DefaultIngressClass(see("ingressclasses")),
+            "DenyServiceExternalIPs": simple.DenyServiceExternalIPs,
+            "PodTopologyLabels": lambda: pods.PodTopologyLabels(see("minions")),
+            "NodeDeclaredFeatureValidator": lambda: nodes.NodeDeclaredFeatureValidator(see("minions")),
+            "PodResizeValidator": lambda: nodes.PodResizeValidator(see("minions")),
+            "ResourceQuota": self._quota,
+            "AlwaysDeny": simple.AlwaysDeny,
+        }
+
+    def _auto_provision(self) -> Plugin:
+        store = self.resources.namespaces
+        return namespaces.NamespaceAutoProvision(
+            self.objects("namespaces"), lambda name: bootstrap.ensure(store, {"metadata": {"name": name}})
+        )
+
+    def _pod_security(self) -> Plugin:
+        settings = None
+        if "PodSecurity" in self._sources:
+            from fastapi_core.admission.settings import pod_security
+
+            settings = self.configured("PodSecurity", pod_security)
+        return PodSecurity(self.objects("namespaces"), self.objects("pods"), settings, self.metrics)
+
+    def _quota(self) -> Plugin:
+        limited: list[Limited] = []
+        if "ResourceQuota" in self._sources:
+            from fastapi_core.admission.settings import limited_resources
+
+            limited = self.configured("ResourceQuota", limited_resources)
+        return ResourceQuota(self.objects("resourcequotas"), limited)
+
+    def _node_restriction(self) -> Plugin:
+        from fastapi_core.admission.plugins.node_restriction import NodeRestriction
+
+        return NodeRestriction(self.objects("pods"), self.objects("minions"), self.questions)
+
+    def _node_selector(self) -> Plugin:
+        from fastapi_core.admission.plugins.namespaced_pods import PodNodeSelector
+        from fastapi_core.admission.settings import node_selectors
+
+        return PodNodeSelector(self.objects("namespaces"), self.configured("PodNodeSelector", node_selectors))
+
+    def _toleration_restriction(self) -> Plugin:
+        from fastapi_core.admission.plugins.namespaced_pods import PodTolerationRestriction
+        from fastapi_core.admission.settings import toleration_lists
+
+        lists = self.configured("PodTolerationRestriction", toleration_lists)
+        return PodTolerationRestriction(self.objects("namespaces"), *lists)
+
+    def _event_limits(self) -> Plugin:
+        from fastapi_core.admission.plugins.events import EventRateLimit
+        from fastapi_core.admission.settings import event_limits
+
+        return EventRateLimit(self.configured("EventRateLimit", event_limits))
+
+    def _owner_rights(self) -> Plugin:
+        from fastapi_core.admission.plugins.owners import OwnerReferencesPermissionEnforcement
+
+        def find(group: str, version: str, kind: str) -> list[ResourceDefinition]:
+            wanted = (group, version, kind)
+            return [d for d in self.resources.definitions if (d.group, d.version, d.kind) == wanted]
+
+        return OwnerReferencesPermissionEnforcement(self.questions, find)
+
+
+def _sources(options: Admission) -> dict[str, Source]:
+    path = options.admission_control_config_file
+    if not path:
+        return {}
+    from fastapi_core.admission.configuration import read
+
+    return read(path)

@@ -1,0 +1,82 @@
+"""The open store and what lives on it: cacher, compaction, resources, and the way out to kubelets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import ip_network
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fastapi_core.apis.allocation import ServiceAllocator
+from fastapi_core.controlplane import outside
+from fastapi_core.controlplane.resources import Resources
+from fastapi_core.options.enablement import served
+from fastapi_core.server.health import READYZ
+from fastapi_core.storage.cacher.cacher import Cacher
+from fastapi_core.storage.compactor import Compactor
+from fastapi_core.storage.factory import make_storage
+
+if TYPE_CHECKING:
+    from fastapi_core.options.complete import Completed
+    from fastapi_core.options.groups import Network
+    from fastapi_core.rest.upstream import Upstreams
+    from fastapi_core.server.generic import GenericServer
+    from fastapi_core.storage.memory import MemoryStorage
+    from fastapi_core.storage.sqlite.store import SqliteStorage
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Made by `open_store`; closed by the server it is installed in."""
+
+    storage: SqliteStorage | MemoryStorage
+    cacher: Cacher
+    compactor: Compactor
+    resources: Resources
+    upstreams: Upstreams
+
+    def install(self, server: GenericServer) -> None:
+        """Checks, compaction, and the end of it all."""
+
+        async def compaction() -> None:
+            self.compactor.start()
+
+        server.add_health_check("etcd", self.storage.check)
+        server.add_health_check("etcd-readiness", self.storage.check, (READYZ,))
+        server.add_hook("storage-compaction", compaction)
+        server.on_shutdown(self.upstreams.shutdown, "proxied connections")
+        server.on_stop(self.storage.close, "storage")
+        server.on_stop(self.cacher.close, "cacher")
+        server.on_stop(self.compactor.stop, "compactor")
+
+
+async def open_store(completed: Completed) -> Opened:
+    """Open the store and load every cache. Raises OSError or StorageError."""
+    options = completed.options
+    storage = make_storage(Path(completed.data_dir) if completed.data_dir else None)
+    await storage.open()
+    try:
+        cacher = Cacher(storage)
+        upstreams = outside.upstreams(options.kubelet)
+        resources = Resources(
+            served(options.features.runtime_config, options.gates),
+            storage,
+            cacher,
+            event_ttl=options.storage.event_ttl,
+            allocator=_allocator(options.network),
+            issuer=outside.token_issuer(completed),
+            upstreams=upstreams,
+        )
+        await cacher.open()
+        await resources.services.learn()
+        return Opened(storage, cacher, Compactor(storage), resources, upstreams)
+    except BaseException:
+        await storage.close()
+        raise
+
+
+def _allocator(network: Network) -> ServiceAllocator:
+    """Addresses out of the service ranges, node ports out of theirs."""
+    first, last = network.service_node_port_range.split("-")
+    ranges = [str(ip_network(text.strip(), strict=False)) for text in network.service_cluster_ip_range.split(",")]
+    return ServiceAllocator(ranges, int(first), int(last))
