@@ -25,7 +25,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench import micro_authz, micro_pod, objects
+from bench import micro_admission, micro_authz, micro_pod, objects
 from bench.load import Result, Shot, fire, results_folder
 from bench.process import Limit, Measured, Served
 
@@ -40,6 +40,7 @@ MERGE = (("Content-Type", "application/merge-patch+json"),)
 JSON = (("Content-Type", "application/json"),)
 APPLY = (("Content-Type", "application/apply-patch+yaml"),)
 POD_ALONE = "decode+validate+encode pod 5 KB"
+ADMISSION = "default admission"
 
 
 def body(tree: objects.Tree) -> str:
@@ -229,27 +230,6 @@ def start_rows(folder: Path, log: Path) -> dict[str, float]:
     return found
 
 
-POLICY_ROW = "GET by role, 1000 roles 10000 bindings"
-
-
-def policy_row(server: Served, client: Client, folder: Path, load: dict[str, Any]) -> dict[str, Any]:
-    """GET of a user whose right is one of many: policies in the store, every request judged."""
-    rbac = "/apis/rbac.authorization.k8s.io/v1"
-    for number in range(micro_authz.NAMESPACES):
-        client.send("POST", "/api/v1/namespaces", {"metadata": {"name": f"team-{number}"}})
-    for plural, tree in micro_authz.policies(100):
-        client.send("POST", f"{rbac}/namespaces/{tree['metadata']['namespace']}/{plural}", tree)
-    shot = Shot("/api/v1/namespaces/team-0/configmaps/one")
-    client.send("POST", "/api/v1/namespaces/team-0/configmaps", objects.configmap("one"))
-    (folder / "answers.bin").write_bytes(pickle.dumps({shot.target: client.raw(shot, 0)}))
-    ours = fire(server, server.url, shot, USER_TOKEN, run="p", **load)
-    limit = Limit(folder, folder / "limit.log")
-    bare = fire(limit, limit.url, shot, USER_TOKEN, run="l", **load)
-    limit.stop()
-    show(POLICY_ROW, ours, bare)
-    return {"ours": asdict(ours), "limit": asdict(bare), "ratio": ours.cpu / bare.cpu}
-
-
 def audit_rows(options: argparse.Namespace, folder: Path, plain: dict[str, Any]) -> dict[str, Any]:
     """The same requests to a server that writes all of them to a file; against the limits of the rows without."""
     wanted = [name for name in AUDITED if name in plain]
@@ -287,6 +267,27 @@ def fairness_rows(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
             print(f"{f'GET {name}, {user} user':32} {row.cpu:9.1f} {row.per_second:27.0f}/s", flush=True)
         server.stop()
     return found
+
+
+POLICY_ROW = "GET by role, 1000 roles 10000 bindings"
+
+
+def policy_row(server: Served, client: Client, folder: Path, load: dict[str, Any]) -> dict[str, Any]:
+    """GET of a user whose right is one of many: policies in the store, every request judged."""
+    rbac = "/apis/rbac.authorization.k8s.io/v1"
+    for number in range(micro_authz.NAMESPACES):
+        client.send("POST", "/api/v1/namespaces", {"metadata": {"name": f"team-{number}"}})
+    for plural, tree in micro_authz.policies(100):
+        client.send("POST", f"{rbac}/namespaces/{tree['metadata']['namespace']}/{plural}", tree)
+    shot = Shot("/api/v1/namespaces/team-0/configmaps/one")
+    client.send("POST", "/api/v1/namespaces/team-0/configmaps", objects.configmap("one"))
+    (folder / "answers.bin").write_bytes(pickle.dumps({shot.target: client.raw(shot, 0)}))
+    ours = fire(server, server.url, shot, USER_TOKEN, run="p", **load)
+    limit = Limit(folder, folder / "limit.log")
+    bare = fire(limit, limit.url, shot, USER_TOKEN, run="l", **load)
+    limit.stop()
+    show(POLICY_ROW, ours, bare)
+    return {"ours": asdict(ours), "limit": asdict(bare), "ratio": ours.cpu / bare.cpu}
 
 
 def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
@@ -329,6 +330,10 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         measured["priority and fairness"] = fairness_rows(folder, options)
     if options.only.lower() in POD_ALONE:
         measured[POD_ALONE] = _pod_alone(measured)
+    if options.only.lower() in ADMISSION:
+        measured[ADMISSION] = micro_admission.measure()
+        for name, spent in measured[ADMISSION].items():
+            print(f"{ADMISSION + ', ' + name:40} {spent:5.1f}", flush=True)
     if not options.quick and options.only.lower() in "start":
         measured["start and memory"] = start_rows(folder, folder / "server.log")
         for name, value in measured["start and memory"].items():

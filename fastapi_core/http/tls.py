@@ -73,6 +73,8 @@ def build_context(
     context.load_cert_chain(cert_file, key_file)
     for name in client_ca_files:
         context.load_verify_locations(cafile=name)
+    # Whatever stands in a bundle is trusted, an intermediate authority without its root, too (as in Go).
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.verify_mode = ssl.CERT_OPTIONAL if client_ca_files else ssl.CERT_NONE
     return context
 

@@ -71,6 +71,14 @@ class Metrics:
     def _gates(self, registry: Registry) -> None:
         counter, histogram = registry.counter, registry.histogram
         self.authentication_attempts = counter("authentication_attempts", "Authentications by result.", ("result",))
+        self.legacy_token_uses = {
+            kind: counter(f"serviceaccount_{name}_total", f"Uses of service account tokens in secrets that are {text}.")
+            for kind, name, text in (
+                ("auto", "legacy_auto_token_uses", "generated"),
+                ("manual", "legacy_manual_token_uses", "written by hand"),
+                ("invalid", "invalid_legacy_auto_token_uses", "marked invalid"),
+            )
+        }
         self.authorization_attempts = counter("authorization_attempts_total", "Authorizations by result.", ("result",))
 
         step = ("type", "operation", "rejected")
@@ -85,7 +93,7 @@ class Metrics:
         requested = ("request_operation", "resource", "subresource")
         self.pod_security_evaluations = counter(
             "pod_security_evaluations_total", "Judgements of pods by a policy, without what is exempt.",
-            ("decision", "policy_level", "policy_version", "mode", *requested),
+            ("decision", "policy_level", "policy_version", "mode", *requested, "ocp_namespace"),
         )  # fmt: skip
         self.pod_security_exemptions = counter(
             "pod_security_exemptions_total", "Requests that are exempt from the policies for pods.", requested
