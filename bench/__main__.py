@@ -80,6 +80,11 @@ def rows() -> dict[str, Shot]:
     }
 
 
+#: Rows that are measured once more with everything written down at level Metadata.
+AUDITED = ("GET configmap 1 KB", "create configmap 1 KB", "lease renewal")
+POLICY = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"
+
+
 def _relabelled(name: str, label: str) -> str:
     pod = objects.pod(name)
     pod["metadata"]["labels"]["turn"] = label
@@ -222,6 +227,45 @@ def start_rows(folder: Path, log: Path) -> dict[str, float]:
     return found
 
 
+def audit_rows(options: argparse.Namespace, folder: Path, plain: dict[str, Any]) -> dict[str, Any]:
+    """The same requests to a server that writes all of them to a file; against the limits of the rows without."""
+    wanted = [name for name in AUDITED if name in plain]
+    if not wanted:
+        return {}
+    (folder / "policy.yaml").write_text(POLICY)
+    flags = ["--token-auth-file", str(folder / "tokens.csv"), "--audit-policy-file", str(folder / "policy.yaml")]
+    server = Served(folder / "data", folder / "server.log", *flags, "--audit-log-path", str(folder / "audit.log"))
+    found = {}
+    for name in wanted:
+        load = {"seconds": options.seconds, "connections": options.connections}
+        ours = fire(server, server.url, rows()[name], TOKEN, run=f"a{len(found)}", **load)
+        bare = Result(**plain[name]["limit"])
+        found[f"{name}, audited"] = {"ours": asdict(ours), "limit": asdict(bare), "ratio": ours.cpu / bare.cpu}
+        show(f"{name}, audited", ours, bare)
+    server.stop()
+    return found
+
+
+def fairness_rows(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """GET with priority and fairness and with the two limits instead, for an exempt user and one who is not."""
+    tokens = folder / "users.csv"
+    tokens.write_text(f'{TOKEN},admin,1,"system:masters"\nplain,alice,2,"devs"\n')
+    flags = ("--token-auth-file", str(tokens), "--authorization-mode=AlwaysAllow")
+    found: dict[str, Any] = {}
+    shot = Shot("/api/v1/namespaces/default")
+    for name, flag in (("fair", "true"), ("two limits", "false")):
+        server = Served(
+            folder / name.replace(" ", "-"), folder / "server.log", *flags, f"--enable-priority-and-fairness={flag}"
+        )
+        for user, token in (("exempt", TOKEN), ("limited", "plain")):
+            load = {"seconds": options.seconds, "connections": options.connections}
+            row = fire(server, server.url, shot, token, run="f", **load)
+            found[f"GET {name}, {user} user"] = asdict(row)
+            print(f"{f'GET {name}, {user} user':32} {row.cpu:9.1f} {row.per_second:27.0f}/s", flush=True)
+        server.stop()
+    return found
+
+
 def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     (folder / "tokens.csv").write_text(f'{TOKEN},admin,1,"system:masters"\n')
     server = Served(folder / "data", folder / "server.log", "--token-auth-file", str(folder / "tokens.csv"))
@@ -250,6 +294,9 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
             print(f"{name:32} {row['ours']['cpu']:9.1f} {row['limit']['cpu']:9.1f} {row['ratio']:6.2f}x", flush=True)
         limit.stop()
     server.stop()
+    measured |= audit_rows(options, folder, measured)
+    if options.only.lower() in "get fair, two limits":
+        measured["priority and fairness"] = fairness_rows(folder, options)
     if options.only.lower() in POD_ALONE:
         measured[POD_ALONE] = _pod_alone(measured)
     if not options.quick and options.only.lower() in "start":

@@ -112,18 +112,18 @@ class PriorityAndFairness:
     def _classify(self, ctx: RequestContext, memory: dict[Key | tuple[User, RequestInfo], Flow]) -> Flow:
         info, user = ctx.info, ctx.user
         resource = info.is_resource_request
-        digest = (
-            info.verb, info.api_group, info.resource, info.subresource, info.namespace, "" if resource else info.path,
-            resource,
+        key: Key = (
+            user, info.verb, info.api_group, info.resource, info.subresource, info.namespace,
+            "" if resource else info.path, resource,
         )  # fmt: skip
-        key = (user, *digest)
         flow = memory.get(key)
+        short = len(ctx.request.target) <= _LONGEST
         if flow is None:
-            flow = self._control.classify(user, Digest(*digest))
-        if len(ctx.request.target) <= _LONGEST:
-            memory[key] = flow
-            if ctx.request.method == "GET":
-                memory[user, info] = flow
+            flow = self._control.classify(user, Digest(*key[1:]))
+            if short:
+                memory[key] = flow
+        if short and ctx.request.method == "GET":
+            memory[user, info] = flow
         return flow
 
     def after(self, ctx: RequestContext, answer: Answer) -> None:

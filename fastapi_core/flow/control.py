@@ -212,7 +212,9 @@ class Control:
         key = (level.spec.name, schema.name)
         lane = self._lanes.get(key)
         if lane is None:
-            lane = self._lanes[key] = Lane(self.metrics, *key, not level.spec.exempt)
+            lane = self._lanes[key] = Lane(
+                self.metrics, *key, limited=not level.spec.exempt, queued=level.spec.queues > 0
+            )
         return lane
 
     # Metrics
@@ -229,7 +231,6 @@ class Control:
             for gauge, value in (
                 ("current_limit_seats", level.current),
                 ("current_r", queues.progress),
-                ("latest_s", queues.last_start),
                 ("lower_limit_seats", limits.least),
                 ("upper_limit_seats", limits.most),
                 ("demand_seats_average", demand.average),

@@ -85,7 +85,11 @@ class Estimator:
         if verb == "get" or not info.is_resource_request:
             return ONE
         if verb in _WRITES:
-            return self._write(info, flow)
+            watches = self.watches.seeing(info)
+            if not watches:
+                flow.lane.unseen += 1
+                return ONE
+            return self._write(info, flow, watches)
         if verb == "list" or verb == "watch":
             return self._read(info, flow.level.max_seats)
         return ONE
@@ -114,13 +118,9 @@ class Estimator:
         seats = min(math.ceil(used / BYTES_PER_SEAT), most or LIST_SEATS, LIST_SEATS)
         return Estimate(seats) if seats > 1 else ONE
 
-    def _write(self, info: RequestInfo, flow: Flow) -> Estimate:
+    def _write(self, info: RequestInfo, flow: Flow, watches: int) -> Estimate:
         if info.subresource == "token" and info.resource == "serviceaccounts":
             # Makes no event.
-            return ONE
-        watches = self.watches.seeing(info)
-        if not watches:
-            flow.lane.unseen += 1
             return ONE
         flow.lane.watched(watches)
         if watches < WATCHES_PER_SEAT:

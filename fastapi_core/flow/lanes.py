@@ -14,11 +14,11 @@ class Lane:
     """`immediate` counts requests of one seat that ran without waiting: nearly all, so they cost one addition."""
 
     __slots__ = (
-        "_folded", "_level", "_limited", "_metrics", "_schema", "_stuck", "_unseen", "execution", "immediate",
+        "_folded", "_level", "_limited", "_metrics", "_queued", "_schema", "_stuck", "_unseen", "execution", "immediate",
         "unaccommodated", "unseen", "watch_execution",
     )  # fmt: skip
 
-    def __init__(self, metrics: FlowMetrics, level: str, schema: str, limited: bool) -> None:
+    def __init__(self, metrics: FlowMetrics, level: str, schema: str, *, limited: bool, queued: bool) -> None:
         self.immediate = 0
         self.unaccommodated = 0
         self.unseen = 0
@@ -29,6 +29,7 @@ class Lane:
         self._level = level
         self._schema = schema
         self._limited = limited
+        self._queued = queued
         self._folded = 0
         self._stuck = 0
         self._unseen = 0
@@ -63,6 +64,9 @@ class Lane:
             if self._limited:
                 # No time at all is what nobody can measure: they took some of the first bucket that has any.
                 m.waited.labels(level, schema, "true").counts[1] += new
+            if self._queued:
+                # Each was alone in its queue for that moment.
+                m.queue_length.labels(level, schema).observe(1, new)
         stuck, self._stuck = self.unaccommodated - self._stuck, self.unaccommodated
         if stuck:
             m.unaccommodated.labels(level, schema).inc(stuck)

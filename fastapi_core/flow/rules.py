@@ -7,7 +7,6 @@ reference leaves it out.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from fastapi_core.flow.sharding import can_deal
@@ -35,8 +34,7 @@ class Digest(NamedTuple):
     is_resource: bool
 
 
-@dataclass(frozen=True, slots=True)
-class LevelSpec:
+class LevelSpec(NamedTuple):
     """One priority level. `queues` 0 rejects what finds no seat; `borrowing` None borrows whatever there is."""
 
     name: str
@@ -89,8 +87,7 @@ def level_spec(tree: Tree) -> LevelSpec | None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceRule:
+class ResourceRule(NamedTuple):
     verbs: Words
     groups: Words
     resources: Words
@@ -111,8 +108,7 @@ class ResourceRule:
         return self.namespaces is None or digest.namespace in self.namespaces
 
 
-@dataclass(frozen=True, slots=True)
-class PathRule:
+class PathRule(NamedTuple):
     verbs: Words
     paths: Words
     prefixes: tuple[str, ...]
@@ -124,8 +120,7 @@ class PathRule:
         return self.paths is None or digest.path in self.paths or digest.path.startswith(self.prefixes)
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """Subjects and what they ask for. `accounts` are user name prefixes of all service accounts of a namespace."""
 
     users: Words
@@ -149,8 +144,7 @@ class Rule:
         return bool(self.accounts) and user.name.startswith(self.accounts)
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaSpec:
+class SchemaSpec(NamedTuple):
     """One flow schema. `method` is empty when all its requests are one flow."""
 
     name: str

@@ -25,6 +25,7 @@ class Metrics:
         self.registry = Registry()
         self._requests(self.registry)
         self._gates(self.registry)
+        self._audit(self.registry)
         self._stores(self.registry)
         self._process(self.registry)
 
@@ -99,6 +100,17 @@ class Metrics:
         )
         self.pod_security_errors = counter(
             "pod_security_errors_total", "Failures to find out the policy for a pod.", ("fatal", *requested)
+        )
+
+    def _audit(self, registry: Registry) -> None:
+        counter = registry.counter
+        self.audit_events = counter("apiserver_audit_event_total", "Audit events given to the backends.")
+        self.audit_errors = counter(
+            "apiserver_audit_error_total", "Audit events that were lost, by the part that lost them.", ("plugin",)
+        )
+        self.audit_levels = counter("apiserver_audit_level_total", "Requests judged by the audit policy.", ("level",))
+        self.audit_rejected = counter(
+            "apiserver_audit_requests_rejected_total", "Requests refused because their audit event was not kept."
         )
 
     def _stores(self, registry: Registry) -> None:

@@ -14,7 +14,6 @@ _LANE = ("priority_level", "flow_schema")
 _LEVEL_GAUGES = {
     "current_limit_seats": "Seats a priority level may use at present.",
     "current_r": "Virtual time: seat-seconds each busy queue has been entitled to.",
-    "latest_s": "Virtual start of the request that was started last.",
     "lower_limit_seats": "Seats a priority level keeps when it lends all it may.",
     "upper_limit_seats": "Seats a priority level has when it borrows all it may.",
     "demand_seats_average": "Average of the seats asked for in the last period.",

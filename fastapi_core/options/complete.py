@@ -15,6 +15,7 @@ from fastapi_core.http.tls import NamedCertificate
 from fastapi_core.obs import logs
 from fastapi_core.obs.catalog import Metrics
 from fastapi_core.options import credentials
+from fastapi_core.options.audit import auditor
 from fastapi_core.options.certificates import CertificatesError, Pki, ensure
 from fastapi_core.options.flags import OptionsError
 from fastapi_core.options.gates import ACTING, KNOWN
@@ -136,6 +137,7 @@ def _config(options: Options, pki: Pki, known: credentials.Credentials) -> Serve
     client_cas = tuple(path for path in (pki.ca, who.client_ca_file, who.requestheader_client_ca_file) if path)
     metrics = _metrics(options)
     return ServerConfig(
+        audit=auditor(options.audit, metrics),
         # What needs no store, until the composition has opened it and asks those of the options.
         authenticator=known.union([known.static_tokens()])[0],
         authorizer=AlwaysAllow() if options.authorization.open else PrivilegedGroup(MASTERS),

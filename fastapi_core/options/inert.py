@@ -155,8 +155,7 @@ def inert(effective: Container[str]) -> dict[str, Flag]:
 
 
 _PROTECTIVE = """
-    audit-log-path audit-policy-file audit-webhook-config-file egress-selector-config-file
-    encryption-provider-config etcd-servers etcd-servers-overrides
+    egress-selector-config-file encryption-provider-config etcd-servers etcd-servers-overrides
     tls-curve-preferences
 """
 PROTECTIVE = frozenset(_PROTECTIVE.split())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from functools import partial
 
 from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
@@ -26,7 +27,14 @@ GENERATE_ATTEMPTS = 8
 
 def expected_of(scope: Scope) -> Expected:
     definition = scope.definition
-    return Expected(definition.kind, definition.group, definition.version, definition.type, definition.custom)
+    return Expected(
+        definition.kind,
+        definition.group,
+        definition.version,
+        definition.type,
+        definition.custom,
+        partial(apply_defaults, definition),
+    )
 
 
 def creator(scope: Scope) -> Endpoint:

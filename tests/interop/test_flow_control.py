@@ -135,6 +135,69 @@ def test_a_flood_of_one_user_does_not_hold_up_another(small: RunningServer, admi
     assert admin("GET", DUMPS + "dump_queues")[0] == 200
 
 
+GROUP = "/apis/flowcontrol.apiserver.k8s.io/v1"
+
+
+@pytest.fixture
+def jail(admin: Api) -> Iterator[str]:
+    """A priority level without seats, and a schema that sends the polite user's reads of namespaces there."""
+    queuing = {"queues": 4, "handSize": 1, "queueLengthLimit": 10}
+    limited = {
+        "nominalConcurrencyShares": 0,
+        "borrowingLimitPercent": 0,
+        "limitResponse": {"type": "Queue", "queuing": queuing},
+    }
+    rule = {"verbs": ["get"], "apiGroups": [""], "resources": ["namespaces"], "clusterScope": True, "namespaces": ["*"]}
+    schema = {
+        "matchingPrecedence": 50,
+        "priorityLevelConfiguration": {"name": "jail"},
+        "rules": [{"subjects": [{"kind": "User", "user": {"name": "calm"}}], "resourceRules": [rule]}],
+    }
+    level = {"metadata": {"name": "jail"}, "spec": {"type": "Limited", "limited": limited}}
+    assert admin("POST", f"{GROUP}/prioritylevelconfigurations", level)[0] == 201
+    assert admin("POST", f"{GROUP}/flowschemas", {"metadata": {"name": "jail"}, "spec": schema})[0] == 201
+    yield "jail"
+    assert admin("DELETE", f"{GROUP}/flowschemas/jail")[0] == 200
+    assert admin("DELETE", f"{GROUP}/prioritylevelconfigurations/jail")[0] == 200
+
+
+def await_value(api: Api, metric: str, labels: str, wanted: float) -> None:
+    deadline = time.monotonic() + 30
+    while value(api, metric, labels) != wanted:
+        assert time.monotonic() < deadline, f"{metric} never was {wanted}"
+
+
+INQUEUE = "apiserver_flowcontrol_current_inqueue_requests"
+QUEUED_READ = b"GET /api/v1/namespaces/default HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer calmtoken\r\n\r\n"
+
+
+def test_a_client_that_leaves_the_queue_is_forgotten(small: RunningServer, admin: Api, jail: str) -> None:
+    labels = f'priority_level="{jail}"'
+    streams = []
+    for _ in range(3):
+        stream = bare().wrap_socket(socket.create_connection(("127.0.0.1", small.port), timeout=30))
+        stream.sendall(QUEUED_READ)
+        streams.append(stream)
+    await_value(admin, INQUEUE, labels, 3)
+    _, text = admin("GET", DUMPS + "dump_requests?includeRequestDetails=1")
+    assert sum(line.startswith("jail,") and "calm," in line for line in text.splitlines()) == 3
+    for stream in streams:
+        stream.close()
+    await_value(admin, INQUEUE, labels, 0)
+    assert value(admin, "apiserver_flowcontrol_rejected_requests_total", f'{labels},reason="cancelled"') == 3
+    assert value(admin, "apiserver_flowcontrol_dispatched_requests_total", labels) == 0
+
+
+def test_who_waits_is_served_once_the_level_gets_seats(small: RunningServer, admin: Api, jail: str) -> None:
+    with bare().wrap_socket(socket.create_connection(("127.0.0.1", small.port), timeout=30)) as stream:
+        stream.sendall(QUEUED_READ)
+        await_value(admin, INQUEUE, f'priority_level="{jail}"', 1)
+        more = {"spec": {"limited": {"nominalConcurrencyShares": 100}}}
+        merge = {"Content-Type": "application/merge-patch+json"}
+        assert admin("PATCH", f"{GROUP}/prioritylevelconfigurations/{jail}", more, merge)[0] == 200
+        assert stream.recv(12) == b"HTTP/1.1 200"
+
+
 def test_dumps_are_for_those_who_are_known(small: RunningServer, admin: Api) -> None:
     status, text = admin("GET", DUMPS + "dump_priority_levels")
     assert status == 200
@@ -157,9 +220,8 @@ def test_dumps_are_for_those_who_are_known(small: RunningServer, admin: Api) -> 
 
 
 def test_answers_say_which_objects_decided(admin: Api, calm: Api) -> None:
-    group = "/apis/flowcontrol.apiserver.k8s.io/v1"
-    schema = admin("GET", f"{group}/flowschemas/global-default")[1]["metadata"]["uid"]
-    level = admin("GET", f"{group}/prioritylevelconfigurations/global-default")[1]["metadata"]["uid"]
+    schema = admin("GET", f"{GROUP}/flowschemas/global-default")[1]["metadata"]["uid"]
+    level = admin("GET", f"{GROUP}/prioritylevelconfigurations/global-default")[1]["metadata"]["uid"]
     for path, status in (("/api/v1/namespaces/default", 200), ("/api/v1/namespaces/none", 404)):
         calm.connection.request("GET", path, headers={"Authorization": "Bearer calmtoken"})
         answer = calm.connection.getresponse()

@@ -7,12 +7,15 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fastapi_core.flow import dump
 from fastapi_core.flow.bootstrap import LEVELS, SCHEMAS, Bootstrap, is_left_over, revised
 from fastapi_core.flow.control import Control, Flow
+from fastapi_core.flow.lanes import Lane
 from fastapi_core.flow.queues import ONE, RUNNING, WAITING, Entry, Estimate
-from fastapi_core.flow.rules import Digest, level_spec, schema_spec
+from fastapi_core.flow.rules import Digest, LevelSpec, SchemaSpec, level_spec, schema_spec
 from fastapi_core.obs.metrics import Registry
 from fastapi_core.request.context import User
 from tests.unit.flow.flow_support import VirtualTime
@@ -159,6 +162,57 @@ def test_the_widest_request_of_a_level() -> None:
     assert found["workload-low"] == 37
     assert found["catch-all"] == 0
     assert found["exempt"] == 0
+
+
+level_specs = st.builds(
+    lambda number, shares, lendable, borrowing, queues: LevelSpec(
+        f"l{number}", "", False, shares, lendable, borrowing, queues, min(queues, 3), 5
+    ),
+    st.integers(0, 5),
+    st.integers(0, 1000),
+    st.integers(0, 100),
+    st.none() | st.integers(0, 500),
+    st.sampled_from([0, 1, 4]),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    total=st.integers(1, 1000),
+    configurations=st.lists(st.lists(level_specs, max_size=6), min_size=1, max_size=4),
+    demands=st.lists(st.tuples(st.integers(0, 5), st.integers(1, 40)), max_size=10),
+)
+def test_any_configuration_leaves_every_level_within_its_limits(
+    total: int, configurations: list[list[LevelSpec]], demands: list[tuple[int, int]]
+) -> None:
+    time = VirtualTime()
+    control = Control(total, Registry(), clock=time.clock, later=time.later)
+    entries: list[Entry] = []
+    for configuration in configurations:
+        control.digest({spec.name: spec for spec in configuration}.values(), ())
+        for number, count in demands:
+            level = control.levels.get(f"l{number}")
+            if level is not None and not level.leaving:
+                schema = SchemaSpec("s", "", level.spec.name, 5, "", ())
+                lane = Lane(control.metrics, level.spec.name, "s", limited=True, queued=False)
+                entries += [ask(control, Flow(level, schema, "u", lane)) for _ in range(count)]
+        time.advance(3.0)
+        control.adjust()
+        for level in control.levels.values():
+            if not level.spec.exempt:
+                most = max(level.limits.most, min(level.limits.nominal, 1))
+                assert min(level.limits.least, level.current) <= level.current <= most
+    # Whatever was configured, nobody who runs is forgotten and who has no seats ahead of him gets them in the end.
+    for _ in range(len(entries)):
+        running = [e for e in entries if e.state is RUNNING]
+        if not running:
+            break
+        for entry in running:
+            entry()
+    for entry in entries:
+        assert entry.state is not RUNNING
+        if entry.state is WAITING:
+            assert entry.flow.queues.limit == 0
 
 
 # --- fairness ------------------------------------------------------------------------------------------------------
@@ -345,6 +399,7 @@ def test_metrics_show_who_runs_and_who_waits() -> None:
         f"apiserver_flowcontrol_current_inqueue_requests{lane} 1",
         f"apiserver_flowcontrol_current_inqueue_seats{lane} 3",
         f"apiserver_flowcontrol_dispatched_requests_total{lane} 1",
+        f"apiserver_flowcontrol_request_queue_length_after_enqueue_count{lane} 1",
         'apiserver_flowcontrol_nominal_limit_seats{priority_level="global-default"} 1',
     ):
         assert line in shown.splitlines()

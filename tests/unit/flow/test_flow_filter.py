@@ -311,3 +311,7 @@ def test_the_memory_of_classifications_is_bounded(monkeypatch: pytest.MonkeyPatc
     for number in range(100):
         assert bench.ask("GET", f"/api/v1/namespaces/n{number}/pods/one").status == 200
         assert len(fair._memory) <= 12
+    fair._memory.clear()
+    for number in range(5):
+        assert bench.ask("GET", f"{POD}?filler={number}{'x' * 600}").status == 200
+    assert not fair._memory
