@@ -93,7 +93,7 @@ class Metrics:
         requested = ("request_operation", "resource", "subresource")
         self.pod_security_evaluations = counter(
             "pod_security_evaluations_total", "Judgements of pods by a policy, without what is exempt.",
-            ("decision", "policy_level", "policy_version", "mode", *requested),
+            ("decision", "policy_level", "policy_version", "mode", *requested, "ocp_namespace"),
         )  # fmt: skip
         self.pod_security_exemptions = counter(
             "pod_security_exemptions_total", "Requests that are exempt from the policies for pods.", requested

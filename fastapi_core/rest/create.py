@@ -76,11 +76,12 @@ async def create_object(
         ctx.warn(warning)
     if not applied:
         scope.tracker().update(None, tree, manager_of(ctx, options), lifecycle.timestamp())
+    space = definition.kind == "Namespace" and not definition.group
     attributes = Attributes(
         "CREATE",
         definition,
         "",
-        ctx.info.namespace,
+        metadata.get("name") or "" if space else ctx.info.namespace,
         metadata.get("name") or "",
         tree,
         None,
@@ -88,6 +89,8 @@ async def create_object(
         ctx,
     )
     await scope.admission.mutate(attributes)
+    tree = attributes.object or tree
+    metadata = tree["metadata"]
     if scope.guard is not None:
         await scope.guard(ctx, tree, None)
     if verb != "create":

@@ -56,6 +56,7 @@ class GenericServer:
     ) -> None:
         self.config = config
         self.metrics = config.metrics
+        self.router = router
         self.health = Health(config.metrics)
         self.signals = Signals()
         self._gate = ShutdownGate()
