@@ -69,26 +69,10 @@ async def create_object(
     `verb`: what the request asked for; another one than create needs the right to create as well. `applied`: it comes
     from an apply, which has set the owners of its fields."""
     definition = scope.definition
-    metadata = tree["metadata"] = dict(tree.get("metadata") or {})
-    settle_namespace(scope, ctx.info.namespace, metadata)
-    apply_defaults(definition, tree)
-    for warning in dedup_owner_references(tree):
-        ctx.warn(warning)
-    if not applied:
-        scope.tracker().update(None, tree, manager_of(ctx, options), lifecycle.timestamp())
-    space = definition.kind == "Namespace" and not definition.group
-    attributes = Attributes(
-        "CREATE",
-        definition,
-        "",
-        metadata.get("name") or "" if space else ctx.info.namespace,
-        metadata.get("name") or "",
-        tree,
-        None,
-        options.dry_run,
-        ctx,
-    )
-    await scope.admission.mutate(attributes)
+    attributes = _decoded(ctx, scope, tree, options, applied=applied)
+    pending = scope.admission.admit(attributes)
+    if pending is not None:
+        await pending
     tree = attributes.object or tree
     metadata = tree["metadata"]
     if scope.guard is not None:
@@ -105,7 +89,9 @@ async def create_object(
         if definition.strategy.requester is not None:
             definition.strategy.requester(tree, ctx.user)
         attributes.name = tree["metadata"]["name"]
-        await scope.admission.validate(attributes)
+        pending = scope.admission.check(attributes)
+        if pending is not None:
+            await pending
         stored = scope.to_storage(tree)
         try:
             if options.dry_run:
@@ -120,6 +106,30 @@ async def create_object(
                 raise _not_unique(error) from error
             metadata = tree["metadata"]
     raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def _decoded(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions, *, applied: bool) -> Attributes:
+    """What admission is shown: the object defaulted, its fields owned."""
+    definition = scope.definition
+    metadata = tree["metadata"] = dict(tree.get("metadata") or {})
+    settle_namespace(scope, ctx.info.namespace, metadata)
+    apply_defaults(definition, tree)
+    for warning in dedup_owner_references(tree):
+        ctx.warn(warning)
+    if not applied:
+        scope.tracker().update(None, tree, manager_of(ctx, options), lifecycle.timestamp())
+    space = definition.kind == "Namespace" and not definition.group
+    return Attributes(
+        "CREATE",
+        definition,
+        "",
+        metadata.get("name") or "" if space else ctx.info.namespace,
+        metadata.get("name") or "",
+        tree,
+        None,
+        options.dry_run,
+        ctx,
+    )
 
 
 def _dry(scope: Scope, stored: Tree) -> CachedObject:

@@ -128,8 +128,21 @@ async def write(
         if not applied:
             scope.tracker(subresource).update(old, tree, manager_of(ctx, options), lifecycle.timestamp())
         _check_version(scope, tree, old, replace=replace)
-        attributes = await _gate(ctx, scope, tree, old, options, subresource, prepare)
+        attributes = Attributes(
+            "UPDATE", scope.definition, subresource, info.namespace, info.name, tree, old, options.dry_run, ctx
+        )
+        pending = scope.admission.admit(attributes)
+        if pending is not None:
+            await pending
         tree = attributes.object or tree
+        if scope.guard is not None:
+            await scope.guard(ctx, tree, old)
+        _keep_times(tree, old)
+        for warning in lifecycle.before_update(scope.definition, tree, old, prepare):
+            ctx.warn(warning)
+        pending = scope.admission.check(attributes)
+        if pending is not None:
+            await pending
         stored = scope.to_storage(tree)
         try:
             if old["metadata"].get("deletionTimestamp") and lifecycle.to_be_removed(tree):
@@ -146,30 +159,6 @@ async def write(
 
     result: CachedObject = await retrying(scope.store, info.namespace, info.name, attempt)
     return result
-
-
-async def _gate(
-    ctx: RequestContext,
-    scope: Scope,
-    tree: Tree,
-    old: Tree,
-    options: WriteOptions,
-    subresource: str,
-    prepare: lifecycle.Prepare,
-) -> Attributes:
-    """Admission and the strategy."""
-    attributes = Attributes(
-        "UPDATE", scope.definition, subresource, ctx.info.namespace, ctx.info.name, tree, old, options.dry_run, ctx
-    )
-    await scope.admission.mutate(attributes)
-    tree = attributes.object or tree
-    if scope.guard is not None:
-        await scope.guard(ctx, tree, old)
-    _keep_times(tree, old)
-    for warning in lifecycle.before_update(scope.definition, tree, old, prepare):
-        ctx.warn(warning)
-    await scope.admission.validate(attributes)
-    return attributes
 
 
 def _keep_times(tree: Tree, old: Tree) -> None:
