@@ -10,6 +10,7 @@ import logging
 import re
 import time
 import zlib
+from _ssl import ENCODING_DER as _DER
 
 from httptools import HttpParserError, HttpRequestParser
 
@@ -87,13 +88,14 @@ cdef class Connection:
     cdef readonly str peer
     cdef readonly bint tls
     cdef object _ssl
-    cdef object _certificate
+    cdef tuple _chain
     cdef dict _memo
 
     def __cinit__(self):
         global _live_connections
         _live_connections += 1
         self.peer = ""
+        self._chain = ()
 
     def __dealloc__(self):
         global _live_connections
@@ -107,10 +109,23 @@ cdef class Connection:
 
     @property
     def peer_certificate(self):
+        chain = self.peer_chain
+        return chain[0] if chain else None
+
+    @property
+    def peer_chain(self):
         if self._ssl is not None:
-            self._certificate = self._ssl.getpeercert(True)
+            self._chain = _verified_chain(self._ssl)
             self._ssl = None
-        return self._certificate
+        return self._chain
+
+
+cdef tuple _verified_chain(ssl_object):
+    """What the handshake verified, as DER; Python tells it in public from 3.13 on, before that one layer down."""
+    public = getattr(ssl_object, "get_verified_chain", None)
+    if public is not None:
+        return tuple(public())
+    return tuple([certificate.public_bytes(_DER) for certificate in ssl_object._sslobj.get_verified_chain() or ()])
 
 
 cdef Connection _connection(transport):

@@ -85,8 +85,10 @@ cdef class _Run:
     cdef list unknown
     cdef int silent
     cdef int depth
+    cdef bint share
 
-    def __cinit__(self):
+    def __cinit__(self, bint share=False):
+        self.share = share
         self.unknown = None
         self.silent = 0
         self.depth = 0
@@ -209,9 +211,12 @@ cdef class Plan:
             if not field.droppable():
                 self.always.append(field)
 
-    def run(self, object tree):
-        """(normalised tree, paths of unknown members); raises Mismatch, or ValueError for a text of the wrong form."""
-        cdef _Run run = _Run()
+    def run(self, object tree, bint share=False):
+        """(normalised tree, paths of unknown members); raises Mismatch, or ValueError for a text of the wrong form.
+
+        With `share` the parts that are normal already are those of `tree`, for a caller to whom it belongs.
+        """
+        cdef _Run run = _Run(share)
         if not isinstance(tree, dict):
             raise Mismatch(describe(tree), self.name)
         out = self.decode(<dict>tree, run)
@@ -226,7 +231,8 @@ cdef class Plan:
 
     cdef dict decode(self, dict tree, _Run run):
         cdef FieldPlan field = None
-        cdef dict out = {}
+        cdef dict out = None if run.share else {}  # None as long as the tree itself will do
+        cdef Py_ssize_t kept = 0
         cdef Py_ssize_t pos = 0
         cdef PyObject* key
         cdef PyObject* value
@@ -241,16 +247,27 @@ cdef class Plan:
                 hit = PyDict_GetItem(self.by_name, <object>key)
                 if hit is NULL:
                     run.found(<object>key)
+                    if out is None:
+                        out = beginning(tree, kept)
                     continue
                 field = <FieldPlan>hit
                 if <object>value is None:
                     result = field.unset()
                 elif field.card == SINGLE:
-                    result = single(field, <object>value, run)
+                    if field.op == STRING and type(<object>value) is str:
+                        result = DROP if field.omit and not field.pointer and not <object>value else <object>value
+                    else:
+                        result = single(field, <object>value, run)
                 elif field.card == LIST:
                     result = items(field, <object>value, run)
                 else:
                     result = entries(field, <object>value, run)
+                if out is None:
+                    if result is <object>value and field.index > last:
+                        last = field.index
+                        kept += 1
+                        continue
+                    out = beginning(tree, kept)
                 if result is DROP:
                     continue
                 if field.index < last:
@@ -264,13 +281,17 @@ cdef class Plan:
             error.path.append(field.name)
             raise
         for field in self.always:
-            if PyDict_GetItem(out, field.name) is NULL:
+            if PyDict_GetItem(tree if out is None else out, field.name) is NULL:
+                if out is None:
+                    out = tree.copy()
                 out[field.name] = field.unset()
                 if field.index < last:
                     ordered = False
                 else:
                     last = field.index
         run.depth -= 1
+        if out is None:
+            return tree
         return out if ordered else self.sorted(out)
 
     cdef dict sorted(self, dict members):
@@ -282,6 +303,18 @@ cdef class Plan:
             if hit is not NULL:
                 PyDict_SetItem(out, field.name, <object>hit)
         return out
+
+
+cdef dict beginning(dict tree, Py_ssize_t count):
+    """The first members of an object."""
+    cdef Py_ssize_t pos = 0
+    cdef PyObject* key
+    cdef PyObject* value
+    cdef dict out = {}
+    while count and PyDict_Next(tree, &pos, &key, &value):
+        PyDict_SetItem(out, <object>key, <object>value)
+        count -= 1
+    return out
 
 
 cdef object single(FieldPlan field, object value, _Run run):
@@ -311,6 +344,7 @@ cdef inline object empty(FieldPlan field, object value):
 cdef object items(FieldPlan field, object value, _Run run):
     cdef list out
     cdef Py_ssize_t i, before
+    cdef bint normal = run.share
     if type(value) is not list:
         raise Mismatch(describe(value), field.container)
     if not value:
@@ -319,16 +353,20 @@ cdef object items(FieldPlan field, object value, _Run run):
     for i in range(PyList_GET_SIZE(value)):
         before = run.seen()
         item = (<list>value)[i]
-        out.append(field.zero_value() if item is None else element(field, item, run))
+        result = field.zero_value() if item is None else element(field, item, run)
+        if result is not item:
+            normal = False
+        out.append(result)
         if run.unknown is not None and PyList_GET_SIZE(run.unknown) > before:
             run.prefix(before, f"{field.name}[{i}]")
-    return out
+    return value if normal else out
 
 
 cdef object entries(FieldPlan field, object value, _Run run):
     cdef dict out = {}
     cdef Py_ssize_t before
     cdef bint ordered = True
+    cdef bint normal = run.share
     cdef str last = None
     if type(value) is not dict:
         raise Mismatch(describe(value), field.container)
@@ -339,9 +377,14 @@ cdef object entries(FieldPlan field, object value, _Run run):
             ordered = False
         last = key
         before = run.seen()
-        out[key] = field.zero_value() if item is None else element(field, item, run)
+        result = field.zero_value() if item is None else element(field, item, run)
+        if result is not item:
+            normal = False
+        out[key] = result
         if run.unknown is not None and PyList_GET_SIZE(run.unknown) > before:
             run.prefix(before, f"{field.name}.{key}")
+    if normal and ordered:
+        return value
     if not ordered:
         out = {key: out[key] for key in sorted(out)}
     return out

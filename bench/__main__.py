@@ -8,6 +8,7 @@ Prints a table and appends one JSON line to `bench/results/HOST.jsonl`.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import http.client
 import json
 import os
@@ -24,11 +25,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench import micro_pod, objects
+from bench import micro_admission, micro_authz, micro_pod, objects
 from bench.load import Result, Shot, fire, results_folder
 from bench.process import Limit, Measured, Served
 
 TOKEN = "bench-token"
+USER_TOKEN = "bench-user-token"
 NS = f"/api/v1/namespaces/{objects.NAMESPACE}"
 LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{objects.NAMESPACE}/leases"
 PODS = 1000
@@ -38,6 +40,7 @@ MERGE = (("Content-Type", "application/merge-patch+json"),)
 JSON = (("Content-Type", "application/json"),)
 APPLY = (("Content-Type", "application/apply-patch+yaml"),)
 POD_ALONE = "decode+validate+encode pod 5 KB"
+ADMISSION = "default admission"
 
 
 def body(tree: objects.Tree) -> str:
@@ -78,6 +81,11 @@ def rows() -> dict[str, Shot]:
             f"{pods}/applied-@N@?fieldManager=bench", "PATCH", _relabelled("applied-@M@", "n@N@"), APPLY, modulo=64
         ),
     }
+
+
+#: Rows that are measured once more with everything written down at level Metadata.
+AUDITED = ("GET configmap 1 KB", "create configmap 1 KB", "lease renewal")
+POLICY = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"
 
 
 def _relabelled(name: str, label: str) -> str:
@@ -222,6 +230,25 @@ def start_rows(folder: Path, log: Path) -> dict[str, float]:
     return found
 
 
+def audit_rows(options: argparse.Namespace, folder: Path, plain: dict[str, Any]) -> dict[str, Any]:
+    """The same requests to a server that writes all of them to a file; against the limits of the rows without."""
+    wanted = [name for name in AUDITED if name in plain]
+    if not wanted:
+        return {}
+    (folder / "policy.yaml").write_text(POLICY)
+    flags = ["--token-auth-file", str(folder / "tokens.csv"), "--audit-policy-file", str(folder / "policy.yaml")]
+    server = Served(folder / "data", folder / "server.log", *flags, "--audit-log-path", str(folder / "audit.log"))
+    found = {}
+    for name in wanted:
+        load = {"seconds": options.seconds, "connections": options.connections}
+        ours = fire(server, server.url, rows()[name], TOKEN, run=f"a{len(found)}", **load)
+        bare = Result(**plain[name]["limit"])
+        found[f"{name}, audited"] = {"ours": asdict(ours), "limit": asdict(bare), "ratio": ours.cpu / bare.cpu}
+        show(f"{name}, audited", ours, bare)
+    server.stop()
+    return found
+
+
 def fairness_rows(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     """GET with priority and fairness and with the two limits instead, for an exempt user and one who is not."""
     tokens = folder / "users.csv"
@@ -242,8 +269,30 @@ def fairness_rows(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
+POLICY_ROW = "GET by role, 1000 roles 10000 bindings"
+
+
+def policy_row(server: Served, client: Client, folder: Path, load: dict[str, Any]) -> dict[str, Any]:
+    """GET of a user whose right is one of many: policies in the store, every request judged."""
+    rbac = "/apis/rbac.authorization.k8s.io/v1"
+    for number in range(micro_authz.NAMESPACES):
+        client.send("POST", "/api/v1/namespaces", {"metadata": {"name": f"team-{number}"}})
+    for plural, tree in micro_authz.policies(100):
+        client.send("POST", f"{rbac}/namespaces/{tree['metadata']['namespace']}/{plural}", tree)
+    shot = Shot("/api/v1/namespaces/team-0/configmaps/one")
+    client.send("POST", "/api/v1/namespaces/team-0/configmaps", objects.configmap("one"))
+    (folder / "answers.bin").write_bytes(pickle.dumps({shot.target: client.raw(shot, 0)}))
+    ours = fire(server, server.url, shot, USER_TOKEN, run="p", **load)
+    limit = Limit(folder, folder / "limit.log")
+    bare = fire(limit, limit.url, shot, USER_TOKEN, run="l", **load)
+    limit.stop()
+    show(POLICY_ROW, ours, bare)
+    return {"ours": asdict(ours), "limit": asdict(bare), "ratio": ours.cpu / bare.cpu}
+
+
 def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    (folder / "tokens.csv").write_text(f'{TOKEN},admin,1,"system:masters"\n')
+    tokens = f'{TOKEN},admin,1,"system:masters"\n{USER_TOKEN},{micro_authz.USER.name},2,"devs"\n'
+    (folder / "tokens.csv").write_text(tokens)
     server = Served(folder / "data", folder / "server.log", "--token-auth-file", str(folder / "tokens.csv"))
     client = Client(server.port)
     populate(client)
@@ -251,8 +300,8 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     raw = {name: client.raw(shot, number) for number, (name, shot) in enumerate(shots.items())}
     certificate(folder)
     measured: dict[str, Any] = {}
+    load = {"seconds": options.seconds, "connections": options.connections}
     for name, shot in shots.items():
-        load = {"seconds": options.seconds, "connections": options.connections}
         ours = fire(server, server.url, shot, TOKEN, run=f"r{len(measured)}", **load)
         key = shot.target if shot.method == "GET" else f"{shot.method} {shot.target.partition('?')[0]}"
         answers = {key.replace("@N@", str(n)): raw[name] for n in range(64 if "@N@" in key else 1)}
@@ -269,11 +318,22 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
             measured[name] = row
             print(f"{name:32} {row['ours']['cpu']:9.1f} {row['limit']['cpu']:9.1f} {row['ratio']:6.2f}x", flush=True)
         limit.stop()
+    if options.only.lower() in POLICY_ROW.lower():
+        measured[POLICY_ROW] = policy_row(server, client, folder, load)
+    if options.only.lower() in "authorization from cold":
+        for name, value in asyncio.run(micro_authz.run(20_000)).items():
+            measured[name] = value
+            print(f"{name:40} {value:9.3f}", flush=True)
     server.stop()
+    measured |= audit_rows(options, folder, measured)
     if options.only.lower() in "get fair, two limits":
         measured["priority and fairness"] = fairness_rows(folder, options)
     if options.only.lower() in POD_ALONE:
         measured[POD_ALONE] = _pod_alone(measured)
+    if options.only.lower() in ADMISSION:
+        measured[ADMISSION] = micro_admission.measure()
+        for name, spent in measured[ADMISSION].items():
+            print(f"{ADMISSION + ', ' + name:40} {spent:5.1f}", flush=True)
     if not options.quick and options.only.lower() in "start":
         measured["start and memory"] = start_rows(folder, folder / "server.log")
         for name, value in measured["start and memory"].items():

@@ -24,6 +24,9 @@ class Connection:
     def peer_certificate(self) -> bytes | None:
         """DER of the client certificate the handshake verified, or None."""
     @property
+    def peer_chain(self) -> tuple[bytes, ...]:
+        """DER of the chain the handshake verified, the client's certificate first, the trust anchor last; empty without."""
+    @property
     def memo(self) -> dict[Any, Any]:
         """Per-connection memory of layers above (authenticated user of the client certificate)."""
 

@@ -76,5 +76,8 @@ class Plan:
     def name(self) -> str: ...
     def __init__(self, name: str, fields: Iterable[FieldPlan]) -> None:
         """`name` is the Go name of the struct; `fields` are its members in the order JSON prints them."""
-    def run(self, tree: Any) -> tuple[dict[str, Any], list[str]]:
-        """(normalised tree, paths of unknown members, 100 at most); raises Mismatch, or ValueError for a text of the wrong form."""
+    def run(self, tree: Any, share: bool = False) -> tuple[dict[str, Any], list[str]]:
+        """(normalised tree, paths of unknown members, 100 at most); raises Mismatch, or ValueError for a text of the wrong form.
+
+        With `share` the parts that are normal already are those of `tree`, for a caller to whom it belongs.
+        """

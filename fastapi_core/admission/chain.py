@@ -14,11 +14,14 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from fastapi_core.obs import logs
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 
 if TYPE_CHECKING:
     from fastapi_core.obs.catalog import Metrics
     from fastapi_core.request.context import RequestContext
+
+log = logs.get("admission")
 
 CREATE, UPDATE, DELETE, CONNECT = "CREATE", "UPDATE", "DELETE", "CONNECT"
 
@@ -28,7 +31,10 @@ _TABLE_LIMIT = 4096
 
 @dataclass(slots=True)
 class Attributes:
-    """What is being done: `operation` is CREATE, UPDATE, DELETE or CONNECT; `object` None on delete, `old` on create."""
+    """What is being done: `operation` is CREATE, UPDATE, DELETE or CONNECT; `object` None on delete, `old` on create.
+
+    A mutating plugin changes `object` in place or puts another tree in its place.
+    """
 
     operation: str
     definition: ResourceDefinition
@@ -141,12 +147,17 @@ class AdmissionChain:
         return self._run(plan.validating, attributes)
 
     async def revert(self, attributes: Attributes) -> None:
-        """Take back what plugins did outside the object, since it was not written after all."""
+        """Take back what plugins did outside the object, since it was not written after all.
+
+        A step that fails is logged: the client is to hear why its object was not written."""
         undo, attributes.undo = attributes.undo, None
         for step in reversed(undo or ()):
-            pending = step()
-            if pending is not None:
-                await pending
+            try:
+                pending = step()
+                if pending is not None:
+                    await pending
+            except Exception as error:
+                log.warning("What admission did could not be taken back", error=str(error))
 
     def refresh(self) -> None:
         """Ask the plugins again what they handle."""
@@ -202,6 +213,8 @@ class AdmissionChain:
                 number += 1
         except BaseException:
             self._observe(phase, number, perf_counter() - started, rejected=True)
+            if attributes.undo:
+                await self.revert(attributes)
             raise
         self._observe(phase, number - 1, perf_counter() - started, rejected=False)
 

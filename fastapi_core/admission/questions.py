@@ -13,6 +13,8 @@ from fastapi_core.authz.base import Authorizer, Decision
 class Reply(NamedTuple):
     allowed: bool
     reason: str
+    error: str
+    """What kept an authorizer from judging, as Go prints an error: `<nil>` for nothing."""
 
 
 class Questions:
@@ -39,4 +41,4 @@ class Questions:
         )
         answer = self._authorizer.authorize(asked)
         verdict = await answer if isinstance(answer, Awaitable) else answer
-        return Reply(verdict.decision is Decision.ALLOW, verdict.reason)
+        return Reply(verdict.decision is Decision.ALLOW, verdict.reason, verdict.error or "<nil>")

@@ -19,7 +19,7 @@ from fastapi_core.admission.configuration import (
     text,
 )
 from fastapi_core.admission.plugins.events import BUCKETS, KINDS, Limit
-from fastapi_core.admission.plugins.images import ImagePolicy
+from fastapi_core.admission.plugins.images import ImagePolicy, reviewer
 from fastapi_core.admission.podsecurity.plugin import Exemptions, Settings
 from fastapi_core.admission.podsecurity.policy import (
     BAD_LEVEL,
@@ -224,7 +224,9 @@ def problems(sources: Mapping[str, Source], plugins: Iterable[str]) -> list[str]
         if reader is None or (name not in sources and name not in NEEDY):
             continue
         try:
-            reader(sources.get(name, Source({}, name, "")))
-        except ConfigurationError as error:
+            found = reader(sources.get(name, Source({}, name, "")))
+            if isinstance(found, ImagePolicy):
+                reviewer(found)
+        except (ConfigurationError, OSError, ValueError) as error:
             wrong.append(str(error))
     return wrong

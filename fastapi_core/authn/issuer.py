@@ -43,7 +43,8 @@ class SigningKey:
 
         self._key = key
         self.algorithm = "RS256" if isinstance(key, rsa.RSAPrivateKey) else _CURVES[key.curve.name]
-        public = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+        self.public_key = key.public_key()
+        public = self.public_key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
         self.id = _encode(sha256(public).digest())
         self.public = public
         """DER of the public key."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from fastapi_core.cel import values
-from fastapi_core.cel.costs import CallCost, tenth
+from fastapi_core.cel.costs import CallCost
 from fastapi_core.cel.errors import EvalError, no_overload
 from fastapi_core.cel.frames import Code, Frame, Run, counted, spend
 from fastapi_core.cel.functions import Overload
@@ -59,6 +59,19 @@ def ordered(function: str, left: Code, right: Code) -> Code:
     return Code(run, cost)
 
 
+def ordered_constant(function: str, left: Code, right: int) -> Code:
+    """Comparison of an integer with a constant."""
+    get, compare = left.run, _ORDER[function]
+
+    def run(frame: Frame) -> bool:
+        try:
+            return compare(get(frame), right)
+        except TypeError:
+            raise no_overload() from None
+
+    return Code(run, left.cost + 1)
+
+
 def integer(function: str, left: Code, right: Code) -> Code:
     """`+`, `-` and `*` of two integers."""
     a, b = left.run, right.run
@@ -84,12 +97,28 @@ def same_text(left: Code, right: Code, negated: bool) -> Code:
         one = a(frame)
         other = b(frame)
         try:
-            frame[0] += tenth(min(len(one), len(other)))
+            frame[0] += (min(len(one), len(other)) + 9) // 10
         except TypeError:
             frame[0] += 1
         return (one == other) is not negated
 
     return Code(run, left.cost + right.cost)
+
+
+def same_constant(left: Code, text: str, negated: bool) -> Code:
+    """Equality of a string and a constant."""
+    get, most = left.run, len(text)
+
+    def run(frame: Frame) -> bool:
+        value = get(frame)
+        try:
+            length = len(value)
+        except TypeError:
+            length = 1
+        frame[0] += ((length if length < most else most) + 9) // 10
+        return (value == text) is not negated
+
+    return Code(run, left.cost)
 
 
 def same_scalar(left: Code, right: Code, negated: bool) -> Code:
@@ -148,6 +177,21 @@ def call(impl: Callable[..., Any], args: list[Code], cost: CallCost) -> Code:
     return Code(run, fixed)
 
 
+def prefix_constant(impl: Callable[[str, str], bool], text: Code, part: str) -> Code:
+    """startsWith and endsWith of a constant."""
+    get = text.run
+
+    def run(frame: Frame) -> bool:
+        value = get(frame)
+        try:
+            frame[0] += (len(value) + 9) // 10
+            return impl(value, part)
+        except TypeError:
+            raise no_overload() from None
+
+    return Code(run, text.cost)
+
+
 def prefix(impl: Callable[[str, str], bool], text: Code, part: Code) -> Code:
     """startsWith and endsWith of strings."""
     get_text, get_part = text.run, part.run
@@ -158,7 +202,7 @@ def prefix(impl: Callable[[str, str], bool], text: Code, part: Code) -> Code:
             result = impl(value, get_part(frame))
         except TypeError:
             raise no_overload() from None
-        frame[0] += tenth(len(value))
+        frame[0] += (len(value) + 9) // 10
         return result
 
     return Code(run, text.cost + part.cost)
@@ -242,7 +286,10 @@ def dispatch(function: str, overloads: list[Overload], args: list[Code], cost: C
 
     def choose(*arguments: Any) -> Any:
         for tests, impl in candidates:
-            if all(test(argument) for test, argument in zip(tests, arguments, strict=True)):
+            for test, argument in zip(tests, arguments, strict=True):
+                if not test(argument):
+                    break
+            else:
                 return impl(*arguments)
         shown = ", ".join(values.type_name(argument) for argument in arguments)
         raise EvalError(f"no such overload: {function}({shown})")

@@ -178,6 +178,8 @@ class Compiler:
         left, right = node.args
         kinds = (_type(left).kind, _type(right).kind)
         if kinds == ("string", "string"):
+            if isinstance(right, Literal):
+                return calls.same_constant(self.compile(left), right.value, negated)
             return calls.same_text(self.compile(left), self.compile(right), negated)
         if kinds[0] == kinds[1] and kinds[0] in ("int", "bool"):
             return calls.same_scalar(self.compile(left), self.compile(right), negated)
@@ -231,11 +233,14 @@ class Compiler:
             decl = _type(operands[0]).decl if node.function == "_+_" else None
             added = None if decl is None else declared_add(decl)
             return calls.call(added or generic, args, cost)
-        if len(overloads) == 1 and not any(_type(operand).kind == DYN_KIND for operand in operands):
-            impl = overloads[0].impl
-            assert impl is not None, identifier
-            if identifier in ("starts_with_string", "ends_with_string"):
-                return calls.prefix(impl, args[0], args[1])
+        impl = overloads[0].impl
+        assert impl is not None, identifier
+        if identifier in ("starts_with_string", "ends_with_string"):
+            if isinstance(operands[1], Literal):
+                return calls.prefix_constant(impl, args[0], operands[1].value)
+            return calls.prefix(impl, args[0], args[1])
+        known = not any(_type(operand).kind == DYN_KIND for operand in operands)
+        if len(overloads) == 1 and (known or identifier == "contains_string"):
             return calls.call(impl, args, cost)
         return calls.dispatch(node.function, overloads, args, cost)
 
@@ -263,6 +268,8 @@ class Compiler:
         if node.function in _ORDERS and kind in _EXACT:
             if kind in ("timestamp", "duration"):
                 return None
+            if kind == "int" and isinstance(operands[1], Literal):
+                return calls.ordered_constant(node.function, self.compile(operands[0]), operands[1].value)
             return calls.ordered(node.function, self.compile(operands[0]), self.compile(operands[1]))
         if kind == "int" and node.function in ("_+_", "_-_", "_*_"):
             return calls.integer(node.function, self.compile(operands[0]), self.compile(operands[1]))

@@ -28,9 +28,9 @@ MATCH_CONDITIONS_BUDGET: Final = 2_500_000
 CallCost = int | Callable[[list[Any], Any], int]
 
 
-def tenth(size: float) -> int:
-    """The cost of reading `size` characters."""
-    return math.ceil(size * TRAVERSAL)
+def tenth(size: int) -> int:
+    """The cost of reading `size` characters, rounded up."""
+    return (size + 9) // 10
 
 
 def _first(args: list[Any], result: Any) -> int:
@@ -60,7 +60,7 @@ def _joined(args: list[Any], result: Any) -> int:
 
 
 def _pattern(args: list[Any], result: Any) -> int:
-    return tenth(1.0 + cost_size(args[0])) * math.ceil(cost_size(args[1]) * PATTERN)
+    return tenth(1 + cost_size(args[0])) * math.ceil(cost_size(args[1]) * PATTERN)
 
 
 def _part(args: list[Any], result: Any) -> int:
@@ -110,7 +110,7 @@ def _contains_cidr(extra: bool) -> CallCost:
 
 def _format(args: list[Any], result: Any) -> int:
     pattern = math.ceil(args[0].pattern_size * PATTERN)
-    return tenth(1.0 + cost_size(args[1])) * int(pattern)
+    return tenth(1 + cost_size(args[1])) * int(pattern)
 
 
 def _sets(factor: int) -> CallCost:

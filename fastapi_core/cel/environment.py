@@ -69,11 +69,11 @@ def functions_of(version: tuple[int, int], patches: bool) -> Mapping[str, tuple[
 class Environment:
     """The variables (qualified names allowed) with their types, and what belongs to them.
 
-    `patches` offers the types `Object` and `JSONPatch` of mutating policies. Environments are shared: nothing in one
-    changes after it is made.
+    `patches` offers the types `Object` and `JSONPatch` of mutating policies, `bindings` the macro `cel.bind`.
+    Environments are shared: nothing in one changes after it is made.
     """
 
-    __slots__ = ("functions", "patches", "types", "variables", "version")
+    __slots__ = ("bindings", "functions", "patches", "types", "variables", "version")
 
     def __init__(
         self,
@@ -81,10 +81,12 @@ class Environment:
         *,
         version: tuple[int, int] = VERSION,
         patches: bool = False,
+        bindings: bool = False,
     ) -> None:
         self.variables = {name: kind.type if isinstance(kind, Decl) else kind for name, kind in variables.items()}
         self.version = version
         self.patches = patches
+        self.bindings = bindings
         self.functions = functions_of(version, patches)
         self.types: dict[str, Type] = {}
         for kind in self.variables.values():
@@ -93,7 +95,9 @@ class Environment:
 
     def extended(self, variables: Mapping[str, Type | Decl]) -> Environment:
         """This environment with more variables."""
-        return Environment({**self.variables, **variables}, version=self.version, patches=self.patches)
+        return Environment(
+            {**self.variables, **variables}, version=self.version, patches=self.patches, bindings=self.bindings
+        )
 
     def find_type(self, name: str) -> Type | None:
         """A type by its name."""

@@ -5,7 +5,7 @@ Costs are those of the folds that macros expand to: every round pays for the con
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from fastapi_core.cel.costs import LIST_COST
@@ -91,6 +91,11 @@ def quantifier(loop: Loop, decisive: bool, predicate: Code) -> Code:
     range_, elements, test = loop.range, loop.elements, predicate.run
     slot, second = loop.slot, loop.second
 
+    def decided(frame: Frame, rounds: Iterator[Any]) -> bool:
+        if next(rounds, _END) is not _END:
+            frame[0] += condition
+        return decisive
+
     def run(frame: Frame) -> Any:
         error: EvalError | None = None
         limit = frame[1]
@@ -109,9 +114,7 @@ def quantifier(loop: Loop, decisive: bool, predicate: Code) -> Code:
                 error = error or failure
                 continue
             if value is decisive:
-                if next(rounds, _END) is not _END:
-                    frame[0] += condition
-                return decisive
+                return decided(frame, rounds)
             if type(value) is not bool:
                 error = error or no_overload()
         if error is not None:

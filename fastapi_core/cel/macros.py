@@ -25,10 +25,17 @@ class MacroError(Exception):
         self.offset = offset
 
 
-def expand(offset: int, function: str, target: Node | None, args: list[Node]) -> Node | None:
-    """What a call stands for, None when it is no macro; MacroError when its arguments do not fit."""
+def expand(offset: int, function: str, target: Node | None, args: list[Node], bindings: bool) -> Node | None:
+    """What a call stands for, None when it is no macro; MacroError when its arguments do not fit.
+
+    `bindings`: with `cel.bind`.
+    """
     if target is None:
         return _has(offset, args[0]) if function == "has" and len(args) == 1 else None
+    if bindings and function == "bind" and len(args) == 3 and isinstance(target, Ident) and target.name == "cel":
+        if not isinstance(args[0], Ident):
+            raise MacroError("cel.bind() variable names must be simple identifiers", args[0].offset)
+        return bind(offset, args[0].name, args[1], args[2])
     expander = _MACROS.get((function, len(args)))
     return None if expander is None else expander(offset, target, args)
 

@@ -60,8 +60,9 @@ _ENDS: Final = {"(": frozenset((",", ")")), "[": frozenset((",", "]")), "{": fro
 class Parser:
     """Parses one expression; `parse` is the way in."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, bindings: bool) -> None:
         self.source = Source(text)
+        self._bindings = bindings
         self.cursor = Cursor(text)
         self._chain = {1: 0, 2: 0, 4: 0}
 
@@ -262,7 +263,7 @@ class Parser:
 
     def _call(self, offset: int, function: str, args: list[Node], target: Node | None) -> Node:
         try:
-            expanded = macros.expand(offset, function, target, args)
+            expanded = macros.expand(offset, function, target, args, self._bindings)
         except macros.MacroError as error:
             self.cursor.later.append(Issue(str(error), error.offset))
             return self._error(offset)
@@ -451,12 +452,12 @@ def _balance(function: str, terms: list[Node], ops: list[Token], low: int, high:
     return Call(ops[middle].offset, function, [left, right])
 
 
-def parse(text: str) -> Node:
-    """The syntax tree of an expression; CompileError when it has none."""
+def parse(text: str, *, bindings: bool = False) -> Node:
+    """The syntax tree of an expression, `bindings` with the macro `cel.bind`; CompileError when it has none."""
     if len(text) > SIZE_LIMIT:
         issue = Issue(f"expression code point size exceeds limit: size: {len(text)}, limit {SIZE_LIMIT}", NOWHERE)
         raise CompileError(Source(text), [issue])
-    parser = Parser(text)
+    parser = Parser(text, bindings)
     try:
         node = parser.parse()
     except RecursionError:

@@ -82,7 +82,7 @@ class Program:
 
 def check(text: str, environment: Environment) -> Node:
     """The checked tree of an expression; CompileError when it is refused."""
-    node = parser.parse(text)
+    node = parser.parse(text, bindings=environment.bindings)
     checker = Checker(environment)
     try:
         checker.check(node)

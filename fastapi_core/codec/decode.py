@@ -42,11 +42,12 @@ def decode(type_: Type | None, body: bytes, form: str = "json") -> Decoded:
 
 def from_protobuf(type_: Type, message: bytes) -> dict[str, Any]:
     """The normalised tree of a protobuf message; raises DecodeError for bytes that are none."""
-    return normalize(type_, protobuf.decode(type_, message)).tree
+    return normalize(type_, protobuf.decode(type_, message), share=True).tree
 
 
 def conform(type_: Type | None, parsed: json.Parsed, body: bytes) -> Decoded:
-    """Normalise what `parse` made of `body`, for a caller that looked at its kind first.
+    """Normalise what `parse` made of `body`, for a caller that looked at its kind first. What is normal already is shared
+    with the parsed tree, which is of no use afterwards.
 
     `type_` None (custom resources) leaves the tree as it is. Raises TypeMismatch for a value that does not fit its
     field, with the text the reference prints after `cannot be handled as a Kind: `.
@@ -56,7 +57,7 @@ def conform(type_: Type | None, parsed: json.Parsed, body: bytes) -> Decoded:
     if parsed.duplicates:
         parsed = fold.fold(body, type_)
         return Decoded(normalize(type_, parsed.tree).tree, parsed.complaints)
-    result = normalize(type_, parsed.tree)
+    result = normalize(type_, parsed.tree, share=True)
     if not result.unknown and not parsed.complaints:
         return Decoded(result.tree, [])
     texts = [*parsed.complaints, *(unknown(path) for path in result.unknown)]

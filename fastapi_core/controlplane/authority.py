@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from fastapi_core.authn.base import MASTERS
@@ -12,8 +11,6 @@ from fastapi_core.authz.node import NodeAuthorizer
 from fastapi_core.authz.node_graph import NodeGraph
 from fastapi_core.authz.reload import Exchangeable
 from fastapi_core.authz.union import AuthorizerUnion
-from fastapi_core.controlplane.keeper import Keeper
-from fastapi_core.obs import logs
 
 if TYPE_CHECKING:
     from fastapi_core.authz.base import Authorizer
@@ -23,10 +20,6 @@ if TYPE_CHECKING:
     from fastapi_core.options.complete import Completed
     from fastapi_core.options.options import Options
 
-log = logs.get("authz")
-
-#: Seconds between two looks at the configuration file.
-_LOOK_SECONDS = 5.0
 #: What nodes are related to: pods, volumes, attachments, resource slices.
 _GRAPH = (
     "/registry/pods/",
@@ -37,16 +30,14 @@ _GRAPH = (
 
 
 def authorizer(completed: Completed, resources: Resources) -> Authorizer:
-    """The authorizers in the order of the options, the first opinion wins."""
-    return _Authority(completed.options.authorization, resources).authorizer()
-
-
-def follower(options: Options, found: Authorizer) -> Keeper | None:
-    """What looks after the configuration while the server runs."""
-    path = options.authorization.authorization_config
-    if not path or not isinstance(found, Exchangeable):
-        return None
-    return Keeper("authorization-config", _Follower(path, found), _LOOK_SECONDS)
+    """The authorizers in the order of the options, the first opinion wins; exchanged when their file changes."""
+    options = completed.options.authorization
+    authority = _Authority(options, resources)
+    if not options.authorization_config:
+        return authority.make()
+    found = Exchangeable(authority.make)
+    completed.config.files.follow([options.authorization_config], found.exchange)
+    return found
 
 
 def uses_roles(options: Options) -> bool:
@@ -63,14 +54,11 @@ class _Authority:
         stores = resources.stores
         self._node = NodeAuthorizer(NodeGraph(*(stores[prefix].cache for prefix in _GRAPH)))
 
-    def authorizer(self) -> Authorizer:
-        return Exchangeable(self._union) if self._options.authorization_config else self._union()
-
-    def _union(self) -> Authorizer:
+    def make(self) -> Authorizer:
         # Administrators come first: no configuration shuts them out.
-        return AuthorizerUnion([PrivilegedGroup(MASTERS), *map(self._make, self._options.authorizers())])
+        return AuthorizerUnion([PrivilegedGroup(MASTERS), *map(self._one, self._options.authorizers())])
 
-    def _make(self, entry: AuthorizerConfig) -> Authorizer:
+    def _one(self, entry: AuthorizerConfig) -> Authorizer:
         if entry.type == modes.NODE:
             return self._node
         if entry.type == modes.RBAC:
@@ -87,32 +75,3 @@ class _Authority:
 
             return WebhookAuthorizer(load_kubeconfig(entry.kubeconfig), entry.settings)
         return AlwaysAllow() if entry.type == modes.ALWAYS_ALLOW else AlwaysDeny()
-
-
-class _Follower:
-    """Exchanges the authorizers when their file is another one than last time."""
-
-    def __init__(self, path: str, authorizer: Exchangeable) -> None:
-        self._path = path
-        self._authorizer = authorizer
-        self._seen = _stamp(path)
-
-    async def __call__(self) -> None:
-        now = _stamp(self._path)
-        if now == self._seen:
-            return
-        self._seen = now
-        try:
-            self._authorizer.exchange()
-        except (OSError, ValueError) as error:
-            log.error("The authorization configuration cannot be used, the last good one stays in force", error)
-        else:
-            log.info("Authorization configuration taken", file=self._path)
-
-
-def _stamp(path: str) -> tuple[int, int, int] | None:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -14,7 +14,7 @@ from fastapi_core.controlplane import authority, gates, hooks, identity
 from fastapi_core.controlplane.checks import ORDER
 from fastapi_core.controlplane.delegation import Delegation
 from fastapi_core.controlplane.flowcontrol import debug_routes, flow_control
-from fastapi_core.controlplane.metrics import WatchMetrics, export_storage_metrics
+from fastapi_core.controlplane.metrics import WatchMetrics, export_storage_metrics, export_version_metrics
 from fastapi_core.controlplane.opened import open_store
 from fastapi_core.discovery.documents import DiscoveryDocuments
 from fastapi_core.discovery.endpoints import DiscoveryEndpoints
@@ -39,9 +39,11 @@ async def compose(completed: Completed) -> GenericServer:
     opened = await open_store(completed)
     resources = opened.resources
     flow = flow_control(options, resources, completed.config.metrics)
+    who = identity.authenticator(completed, resources)
+    resources.backends.reviewer = (who.review, who.audiences)
     config = replace(
         completed.config,
-        authenticator=identity.authenticator(completed, resources),
+        authenticator=who,
         authorizer=authority.authorizer(completed, resources),
         flow=(flow.control, flow.estimator) if flow is not None else None,
     )
@@ -61,16 +63,20 @@ async def compose(completed: Completed) -> GenericServer:
     server.add_hook("announce-server-address", announce)
     server.on_shutdown(lambda: watches.shutdown(config.watch_grace), "watches")
     opened.install(server)
-    hooks.install(server, resources, options, config.authorizer)
+    hooks.install(server, resources, options)
+    who.attach(server)
     if flow is not None:
         flow.install(server)
     export_storage_metrics(metrics, opened.storage, opened.cacher, resources.definitions)
-    resources.admission = gates.chain(options.admission, resources, config.authorizer, metrics)
+    resources.admission = gates.chain(options, resources, config.authorizer, metrics)
     routes = resources.routes(watches, config.authorizer)
     routes += discovery.routes()
     routes += server_routes.routes(server)
+    routes += who.routes(server)
     routes += _openapi_routes(OpenAPIEndpoints(OpenAPIDocuments(resources.definitions)))
-    routes += _pages(routes, options)
+    version = VersionInfo(product_version=__version__).tree()
+    export_version_metrics(metrics, version)
+    routes += _pages(routes, options, version)
     routes += index_routes(routes, __version__)
     routes += server_routes.unlisted(server)
     if flow is not None:
@@ -79,14 +85,13 @@ async def compose(completed: Completed) -> GenericServer:
     return server
 
 
-def _pages(routes: list[Route], options: Options) -> list[Route]:
+def _pages(routes: list[Route], options: Options, version: dict[str, str]) -> list[Route]:
     """/statusz and /flagz, in front of a root index that is about to list these routes and itself."""
     gates = options.gates
-    version = VersionInfo(product_version=__version__)
     return zpages.routes(
         [*listed_paths(routes), "/flagz", "/statusz", "/version"],
         options.shown(),
-        version.tree(),
+        version,
         status=gates.enabled("ComponentStatusz"),
         flag_page=gates.enabled("ComponentFlagz"),
     )

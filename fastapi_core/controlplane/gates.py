@@ -30,15 +30,22 @@ if TYPE_CHECKING:
     from fastapi_core.controlplane.resources import Resources
     from fastapi_core.obs.catalog import Metrics
     from fastapi_core.options.admission import Admission
+    from fastapi_core.options.options import Options
     from fastapi_core.registry.definition import ResourceDefinition
 
 T = TypeVar("T")
 
 
-def chain(options: Admission, resources: Resources, authorizer: Authorizer, metrics: Metrics) -> AdmissionChain:
+#: Plugins that stand behind a feature gate.
+_GATES = {"PodTopologyLabels": "PodTopologyLabelsAdmission", "NodeDeclaredFeatureValidator": "NodeDeclaredFeatures"}
+
+
+def chain(options: Options, resources: Resources, authorizer: Authorizer, metrics: Metrics) -> AdmissionChain:
     """All enabled plugins in order."""
-    makers = _Makers(options, resources, authorizer, metrics).table()
-    return AdmissionChain([makers[name]() for name in options.plugins if name in makers], metrics)
+    makers = _Makers(options.admission, resources, authorizer, metrics).table()
+    shut = {name for name, gate in _GATES.items() if not options.gates.enabled(gate)}
+    names = [name for name in options.admission.plugins if name in makers and name not in shut]
+    return AdmissionChain([makers[name]() for name in names], metrics)
 
 
 class _Makers:
@@ -78,6 +85,7 @@ class _Makers:
             "TaintNodesByCondition": nodes.TaintNodesByCondition,
             "AlwaysPullImages": pods.AlwaysPullImages,
             "NodeRestriction": self._node_restriction,
+            "ImagePolicyWebhook": self._image_policy,
             "PodSecurity": self._pod_security,
             "PodNodeSelector": self._node_selector,
             "PodTolerationRestriction": self._toleration_restriction,
@@ -129,6 +137,13 @@ class _Makers:
         from fastapi_core.admission.plugins.node_restriction import NodeRestriction
 
         return NodeRestriction(self.objects("pods"), self.objects("minions"), self.questions)
+
+    def _image_policy(self) -> Plugin:
+        from fastapi_core.admission.plugins.images import ImagePolicyWebhook, reviewer
+        from fastapi_core.admission.settings import image_policy
+
+        policy = self.configured("ImagePolicyWebhook", image_policy)
+        return ImagePolicyWebhook(policy, reviewer(policy))
 
     def _node_selector(self) -> Plugin:
         from fastapi_core.admission.plugins.namespaced_pods import PodNodeSelector

@@ -8,7 +8,6 @@ from fastapi_core.controlplane import authority, bootstrap, flow_objects, polici
 from fastapi_core.controlplane.keeper import Keeper
 
 if TYPE_CHECKING:
-    from fastapi_core.authz.base import Authorizer
     from fastapi_core.controlplane.resources import Resources
     from fastapi_core.options.options import Options
     from fastapi_core.server.generic import GenericServer
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 KUBERNETES_SECONDS = 10.0
 
 
-def install(server: GenericServer, resources: Resources, options: Options, authorizer: Authorizer) -> None:
+def install(server: GenericServer, resources: Resources, options: Options) -> None:
     """In the order in which they run."""
     namespaces = Keeper("system-namespaces", lambda: bootstrap.system_namespaces(resources.namespaces), 60.0)
     service = Keeper(
@@ -37,9 +36,5 @@ def install(server: GenericServer, resources: Resources, options: Options, autho
         "start-kubernetes-service-cidr-controller", lambda: bootstrap.service_range(resources.service_ranges, networks)
     )
     server.add_hook("bootstrap-controller", service.start)
-    follower = authority.follower(options, authorizer)
-    if follower is not None:
-        server.add_hook("authorization-config-reload", follower.start)
-        server.on_shutdown(follower.stop, "authorization configuration")
     for keeper in (namespaces, service, flow):
         server.on_shutdown(keeper.stop, "bootstrap")

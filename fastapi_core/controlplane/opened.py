@@ -41,8 +41,16 @@ class Opened:
         async def compaction() -> None:
             self.compactor.start()
 
+        async def informers() -> None:
+            pending = self.cacher.fresh()
+            if pending is not None:
+                await pending
+
         server.add_health_check("etcd", self.storage.check)
         server.add_health_check("etcd-readiness", self.storage.check, (READYZ,))
+        server.add_health_check("informer-sync", self.cacher.fresh, (READYZ,))
+        server.add_hook("generic-apiserver-start-informers", informers)
+        server.add_hook("storage-readiness", self.storage.check)
         server.add_hook("storage-compaction", compaction)
         server.on_shutdown(self.upstreams.shutdown, "proxied connections")
         server.on_stop(self.storage.close, "storage")

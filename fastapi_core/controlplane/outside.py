@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fastapi_core.authn.issuer import DEFAULT_ISSUER, TokenIssuer, kept_key
+from fastapi_core.authn.issuer import TokenIssuer, kept_key
 from fastapi_core.options.certificates import write
 from fastapi_core.rest.upstream import KubeletAccess, Upstreams
 
@@ -28,8 +28,8 @@ def token_issuer(completed: Completed) -> TokenIssuer:
 
     return TokenIssuer(
         read_key,
-        issuer=(options.service_account_issuer or (DEFAULT_ISSUER,))[0],
-        audiences=options.api_audiences,
+        issuer=completed.credentials.issuers[0],
+        audiences=completed.credentials.audiences,
         longest=int(options.service_account_max_token_expiration),
         extend=options.service_account_extend_token_expiration,
     )

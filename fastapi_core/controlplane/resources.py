@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from fastapi_core.admission.chain import AdmissionChain
 from fastapi_core.apis.allocation import ServiceAllocator
-from fastapi_core.apis.resources import deprecation
+from fastapi_core.apis.resources import builtin, deprecation, optional
 from fastapi_core.apis.service_store import ServiceStore
 from fastapi_core.authn.issuer import TokenIssuer
 from fastapi_core.authz.base import Authorizer
@@ -56,7 +56,9 @@ class Resources:
         self.storage = storage
         self.cacher = cacher
         self.stores: dict[str, ResourceStore] = {}
-        for definition in _storage_versions(self.definitions):
+        # What is not served is stored all the same: services need addresses, authorizers need roles.
+        own = [self._adapted(d, event_ttl) for d in builtin()]
+        for definition in storage_versions([*own, *_stored_forms(self.definitions)]):
             extract = extractor(definition, None)
             cache = cacher.resource(definition.key_prefix, extract, TRIGGERS.get(definition.key_prefix, ()))
             self.stores[definition.key_prefix] = ResourceStore(definition, storage, cache)
@@ -109,8 +111,14 @@ class Resources:
         return Components(Scope(named, store, self.admission), self.backends.upstreams, self.storage.check)
 
 
-def _storage_versions(definitions: Iterable[ResourceDefinition]) -> list[ResourceDefinition]:
-    """For each key prefix the definition whose version is stored: the declared one where it is served, else the first."""
+def _stored_forms(served: Iterable[ResourceDefinition]) -> list[ResourceDefinition]:
+    """Of kinds that are served on demand only: every version, served or not, so that the stored one never changes."""
+    wanted = {definition.key_prefix for definition in served} - {definition.key_prefix for definition in builtin()}
+    return [definition for definition, _ in optional() if definition.key_prefix in wanted] if wanted else []
+
+
+def storage_versions(definitions: Iterable[ResourceDefinition]) -> list[ResourceDefinition]:
+    """For each key prefix the definition whose version is stored: the declared one where it is given, else the first."""
     chosen: dict[str, ResourceDefinition] = {}
     for definition in definitions:
         if not definition.key_prefix:

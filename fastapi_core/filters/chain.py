@@ -12,12 +12,12 @@ from fastapi_core.authz.base import Authorizer
 from fastapi_core.errors import APIError
 from fastapi_core.filters import headers
 from fastapi_core.filters.dispatch import Dispatch, TooLarge
-from fastapi_core.filters.driver import Chain, Filter
+from fastapi_core.filters.driver import Chain, Filter, Overtime
 from fastapi_core.filters.flow import PriorityAndFairness
 from fastapi_core.filters.identity import Authentication, Authorization
 from fastapi_core.filters.impersonation import Impersonation
-from fastapi_core.filters.limits import Deadline, MaxInFlight, ShutdownGate
-from fastapi_core.filters.measure import RequestMetrics
+from fastapi_core.filters.limits import Deadline, MaxInFlight, ShutdownGate, overtime
+from fastapi_core.filters.measure import COMPONENT, RequestMetrics, key_of
 from fastapi_core.http.exchange import Answer
 from fastapi_core.obs import logs
 from fastapi_core.obs.catalog import Metrics
@@ -26,6 +26,7 @@ from fastapi_core.request.info import InfoParser, refusal
 from fastapi_core.request.status import PANIC, render_error, text
 
 if TYPE_CHECKING:
+    from fastapi_core.audit.auditor import Auditor
     from fastapi_core.flow.control import Control
     from fastapi_core.flow.estimate import Estimator
     from fastapi_core.request.routing import Routes
@@ -43,6 +44,8 @@ class ChainConfig:
     router: Callable[[], Routes]
     known_group: Callable[[str], bool]
     gate: ShutdownGate
+    audit: Auditor | None = None
+    """None: nothing is written down, and there is no filter for it."""
     body_limit: int = 3 << 20
     request_timeout: float = 60.0
     max_requests_inflight: int = 400
@@ -78,7 +81,7 @@ def filters(config: ChainConfig) -> list[Filter]:
         # Outermost, so that whatever happens inside, answer and log lines carry the same id.
         Filter("audit-id", before=headers.audit_id(), after=headers.put_audit_id),
         # Outside all that can fail: a defect becomes a 500 and the connection lives on.
-        Filter("panic-recovery", caught=caught),
+        Filter("panic-recovery", caught=recovery(config.metrics)),
         # (mux and discovery complete: marks requests that came before all paths were installed; with the aggregator)
         # Before anything costs time: deadlines and durations are counted from here.
         Filter("received-timestamp", before=measure.before, after=measure.after, aborted=measure.aborted),
@@ -102,7 +105,8 @@ def filters(config: ChainConfig) -> list[Filter]:
         # Before authentication: a browser's preflight carries no credentials.
         Filter("cors", before=headers.cors(config.cors_allowed_origins)),
         Filter("authentication", before=Authentication(config.authenticator, config.metrics).before),
-        # (audit: after authentication, which names the user; before everything that may refuse)
+        # After authentication, which names the user; before everything that may refuse.
+        *audit(config.audit),
         # Before the limits and authorization, which judge the impersonated user.
         Filter("impersonation", before=Impersonation(config.authorizer).before),
         # After authentication, so that limits know whom to exempt; before authorization, which may be slow.
@@ -111,6 +115,13 @@ def filters(config: ChainConfig) -> list[Filter]:
         Filter("authorization", before=Authorization(config.authorizer, config.metrics).before),
         Filter("dispatch", before=Dispatch(config.router, config.known_group).before),
     ]
+
+
+def audit(auditor: Auditor | None) -> list[Filter]:
+    """The filter that writes down what is asked and answered, if anything is to be."""
+    if auditor is None:
+        return []
+    return [Filter("audit", before=auditor.before, after=auditor.after, aborted=auditor.aborted)]
 
 
 def itself(ctx: RequestContext) -> None:
@@ -144,10 +155,20 @@ def request_info() -> Callable[[RequestContext], Answer | None]:
     return put_request_info
 
 
-def caught(ctx: RequestContext, error: Exception) -> Answer:
+def recovery(metrics: Metrics) -> Callable[[RequestContext, Exception], Answer]:
     """An APIError is an answer; everything else is a defect of ours: logged with its traceback, not told."""
-    if isinstance(error, APIError):
-        return render_error(error, ctx.request)
-    request = ctx.request
-    log.error("Request failed unexpectedly", error, method=request.method, uri=request.target, auditID=ctx.audit_id)
-    return text(500, PANIC)
+
+    def caught(ctx: RequestContext, error: Exception) -> Answer:
+        ctx.outcome = error
+        request = ctx.request
+        if isinstance(error, Overtime):
+            # What reached no endpoint has words nobody has checked.
+            verb, _, *where = key_of(ctx, 504)[:7] if ctx.matched else ("other", *[""] * 6)
+            metrics.terminations.labels(verb, *where, COMPONENT, "504").inc()
+            return overtime(ctx, error)
+        if isinstance(error, APIError):
+            return render_error(error, request)
+        log.error("Request failed unexpectedly", error, method=request.method, uri=request.target, auditID=ctx.audit_id)
+        return text(500, PANIC)
+
+    return caught

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import CoroutineType
 from typing import TYPE_CHECKING
 
-from fastapi_core.errors import timeout
+from fastapi_core.errors import APIError
 from fastapi_core.filters.overdue import Overdue
 from fastapi_core.http.exchange import Answer, Response, Stream
 from fastapi_core.request.context import RequestContext
@@ -19,7 +19,14 @@ if TYPE_CHECKING:
 Step = Callable[[RequestContext], "Answer | Awaitable[Answer | None] | None"]
 Finish = Callable[[RequestContext, Answer], None]
 
-TOO_LONG = "request did not complete within the allotted timeout"
+TOO_LONG = "Timeout: request did not complete within the allotted timeout"
+
+
+class Overtime(APIError):  # noqa: N818 - what happened to the request, not a failure of its endpoint
+    """A request that was cut off at its deadline."""
+
+    def __init__(self) -> None:
+        super().__init__("Timeout", TOO_LONG, details={})
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +107,7 @@ class Chain:
                 for aborted in self._aborted:
                     aborted(ctx)
                 raise
-            answer = self._caught(ctx, timeout(TOO_LONG))
+            answer = self._caught(ctx, Overtime())
         finally:
             if watched is not None:
                 watched.leave()

@@ -92,7 +92,9 @@ def hsts(directives: Sequence[str]) -> Callable[[RequestContext, Answer], None] 
     header: Header = (b"Strict-Transport-Security", "; ".join(directives).encode())
 
     def put_hsts(ctx: RequestContext, answer: Answer) -> None:
-        answer.headers.append(header)
+        # What a proxied server says of itself stands.
+        if not any(name.lower() == b"strict-transport-security" for name, _ in answer.headers):
+            answer.headers.append(header)
 
     return put_hsts
 
@@ -117,7 +119,7 @@ def cors(patterns: Sequence[str]) -> Callable[[RequestContext], Answer | None] |
 
     def allow_origin(ctx: RequestContext) -> Answer | None:
         origin = ctx.request.header(b"origin")
-        if origin is None or not any(o.search(origin.decode("latin-1")) for o in origins):
+        if not origin or not any(o.search(origin.decode("latin-1")) for o in origins):
             return None
         ctx.headers.append((b"Access-Control-Allow-Origin", origin))
         ctx.headers.extend(_CORS)

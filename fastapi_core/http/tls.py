@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastapi_core.http.ciphers import DEFAULT_CIPHERS, VERSIONS, openssl_ciphers
+from fastapi_core.http.plaintext import Handshake
 from fastapi_core.obs.files import FileWatcher
 
 
@@ -72,6 +73,8 @@ def build_context(
     context.load_cert_chain(cert_file, key_file)
     for name in client_ca_files:
         context.load_verify_locations(cafile=name)
+    # Whatever stands in a bundle is trusted, an intermediate authority without its root, too (as in Go).
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.verify_mode = ssl.CERT_OPTIONAL if client_ca_files else ssl.CERT_NONE
     return context
 
@@ -136,8 +139,13 @@ class ReloadingContext(ssl.SSLContext):
         self.current = current
         return self
 
-    def wrap_bio(self, *args: Any, **kwargs: Any) -> ssl.SSLObject:
-        return self.current.wrap_bio(*args, **kwargs)
+    def wrap_bio(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, *args: Any, **kwargs: Any) -> ssl.SSLObject:
+        context = self.current
+        context.sslobject_class = Handshake
+        made = context.wrap_bio(incoming, outgoing, *args, **kwargs)
+        if isinstance(made, Handshake):
+            made.outgoing = outgoing
+        return made
 
 
 class ServerTLS:

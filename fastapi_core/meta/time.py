@@ -166,7 +166,7 @@ _DURATION_MAX: Final = 2**63 - 1
 
 def parse_duration(text: str) -> int:
     """Nanoseconds of a Go duration (`1h30m`, `1.5s`); ValueError with Go's text."""
-    failure = f'time: invalid duration "{text}"'
+    failure = f"time: invalid duration {_quoted(text)}"
     negative = text.startswith("-")
     rest = text[1:] if text[:1] in ("-", "+") else text
     if rest == "0":
@@ -180,9 +180,9 @@ def parse_duration(text: str) -> int:
             raise ValueError(failure)
         whole, fraction, unit = match.group(1), match.group(2) or "", match.group(3)
         if not unit:
-            raise ValueError(f'time: missing unit in duration "{text}"')
+            raise ValueError(f"time: missing unit in duration {_quoted(text)}")
         if unit not in _UNITS:
-            raise ValueError(f'time: unknown unit "{unit}" in duration "{text}"')
+            raise ValueError(f"time: unknown unit {_quoted(unit)} in duration {_quoted(text)}")
         scale = _UNITS[unit]
         total += int(whole or "0") * scale
         if fraction:
@@ -191,6 +191,17 @@ def parse_duration(text: str) -> int:
         if total > _DURATION_MAX + negative:
             raise ValueError(failure)
     return -total if negative else total
+
+
+def _quoted(text: str) -> str:
+    """As Go's package time quotes: byte by byte, everything beyond plain ASCII as a number."""
+    return '"' + "".join(_byte(byte) for byte in text.encode("utf-8", "replace")) + '"'
+
+
+def _byte(byte: int) -> str:
+    if byte < 0x20 or byte >= 0x80:
+        return f"\\x{byte:02x}"
+    return f"\\{chr(byte)}" if byte in b'"\\' else chr(byte)
 
 
 def format_duration(nanos: int) -> str:

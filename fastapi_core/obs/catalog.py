@@ -25,6 +25,7 @@ class Metrics:
         self.registry = Registry()
         self._requests(self.registry)
         self._gates(self.registry)
+        self._audit(self.registry)
         self._stores(self.registry)
         self._process(self.registry)
 
@@ -70,6 +71,14 @@ class Metrics:
     def _gates(self, registry: Registry) -> None:
         counter, histogram = registry.counter, registry.histogram
         self.authentication_attempts = counter("authentication_attempts", "Authentications by result.", ("result",))
+        self.legacy_token_uses = {
+            kind: counter(f"serviceaccount_{name}_total", f"Uses of service account tokens in secrets that are {text}.")
+            for kind, name, text in (
+                ("auto", "legacy_auto_token_uses", "generated"),
+                ("manual", "legacy_manual_token_uses", "written by hand"),
+                ("invalid", "invalid_legacy_auto_token_uses", "marked invalid"),
+            )
+        }
         self.authorization_attempts = counter("authorization_attempts_total", "Authorizations by result.", ("result",))
 
         step = ("type", "operation", "rejected")
@@ -84,13 +93,24 @@ class Metrics:
         requested = ("request_operation", "resource", "subresource")
         self.pod_security_evaluations = counter(
             "pod_security_evaluations_total", "Judgements of pods by a policy, without what is exempt.",
-            ("decision", "policy_level", "policy_version", "mode", *requested),
+            ("decision", "policy_level", "policy_version", "mode", *requested, "ocp_namespace"),
         )  # fmt: skip
         self.pod_security_exemptions = counter(
             "pod_security_exemptions_total", "Requests that are exempt from the policies for pods.", requested
         )
         self.pod_security_errors = counter(
             "pod_security_errors_total", "Failures to find out the policy for a pod.", ("fatal", *requested)
+        )
+
+    def _audit(self, registry: Registry) -> None:
+        counter = registry.counter
+        self.audit_events = counter("apiserver_audit_event_total", "Audit events given to the backends.")
+        self.audit_errors = counter(
+            "apiserver_audit_error_total", "Audit events that were lost, by the part that lost them.", ("plugin",)
+        )
+        self.audit_levels = counter("apiserver_audit_level_total", "Requests judged by the audit policy.", ("level",))
+        self.audit_rejected = counter(
+            "apiserver_audit_requests_rejected_total", "Requests refused because their audit event was not kept."
         )
 
     def _stores(self, registry: Registry) -> None:

@@ -9,20 +9,19 @@ import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 
-from fastapi_core.authn.base import MASTERS, Anonymous, Authenticator, Union
-from fastapi_core.authn.tokens import StaticTokens, load_token_file
-from fastapi_core.authn.x509 import ClientCertificates
+from fastapi_core.authn.base import MASTERS
 from fastapi_core.authz.base import AlwaysAllow, PrivilegedGroup
 from fastapi_core.http.tls import NamedCertificate
 from fastapi_core.obs import logs
 from fastapi_core.obs.catalog import Metrics
-from fastapi_core.options.certificates import ADMIN, CertificatesError, Pki, ensure
+from fastapi_core.options import credentials
+from fastapi_core.options.audit import auditor
+from fastapi_core.options.certificates import CertificatesError, Pki, ensure
 from fastapi_core.options.flags import OptionsError
 from fastapi_core.options.gates import ACTING, KNOWN
 from fastapi_core.options.inert import PROTECTIVE
 from fastapi_core.options.kubeconfig import server_url, write_kubeconfig
 from fastapi_core.options.options import Options
-from fastapi_core.request.context import User
 from fastapi_core.server.config import ServerConfig, TLSFiles
 
 log = logs.get("options")
@@ -45,6 +44,7 @@ class Completed:
 
     options: Options
     config: ServerConfig
+    credentials: credentials.Credentials
     pki: Pki
     home: str
     """Directory of certificates and admin.kubeconfig: the data directory, or a temporary one."""
@@ -61,6 +61,12 @@ class Completed:
 
     def url(self, port: int) -> str:
         return server_url(self.options.serving.bind_address, port)
+
+    def external_url(self, port: int) -> str:
+        """How others reach this server, as far as the flags tell."""
+        serving = self.options.serving
+        host = serving.external_hostname or serving.advertise_address
+        return server_url(host, port) if host else self.url(port)
 
     def write_kubeconfig(self, port: int) -> str:
         """Write the admin's kubeconfig once the port is known; answers its path."""
@@ -93,7 +99,8 @@ def complete(options: Options) -> Completed:
             raise OptionsError([f"--data-dir: {home!r} cannot be made ({error.strerror})"]) from None
     try:
         pki = ensure(os.path.join(home, "pki"), *_names(options))
-        config = _config(options, pki)
+        known = credentials.load(options, pki)
+        config = _config(options, pki, known)
     except (OSError, CertificatesError, OptionsError) as error:
         if temporary:
             shutil.rmtree(home, ignore_errors=True)
@@ -101,7 +108,7 @@ def complete(options: Options) -> Completed:
             raise
         raise OptionsError([f"--data-dir: {error}"]) from None
     _announce(options)
-    return Completed(options, config, pki, home, temporary)
+    return Completed(options, config, known, pki, home, temporary)
 
 
 def _names(options: Options) -> tuple[list[str], list[str]]:
@@ -125,13 +132,14 @@ def _names(options: Options) -> tuple[list[str], list[str]]:
     return names, addresses
 
 
-def _config(options: Options, pki: Pki) -> ServerConfig:
-    serving, generic = options.serving, options.generic
+def _config(options: Options, pki: Pki, known: credentials.Credentials) -> ServerConfig:
+    serving, generic, who = options.serving, options.generic, options.authentication
+    client_cas = tuple(path for path in (pki.ca, who.client_ca_file, who.requestheader_client_ca_file) if path)
     metrics = _metrics(options)
-    client_cas = (pki.ca, options.authentication.client_ca_file) if options.authentication.client_ca_file else (pki.ca,)
     return ServerConfig(
-        authenticator=_authenticator(options, pki),
-        # Until the composition has opened the store and asks those of the options.
+        audit=auditor(options.audit, metrics),
+        # What needs no store, until the composition has opened it and asks those of the options.
+        authenticator=known.union([known.static_tokens()])[0],
         authorizer=AlwaysAllow() if options.authorization.open else PrivilegedGroup(MASTERS),
         metrics=metrics,
         tls=TLSFiles(
@@ -187,22 +195,6 @@ def _affordable_connections() -> int:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
             soft = wanted
     return max(1, (wanted if soft == resource.RLIM_INFINITY else soft) - _OWN_FILES)
-
-
-def _authenticator(options: Options, pki: Pki) -> Authenticator:
-    """Client certificates, then tokens, in the reference's order; anonymous for the public paths."""
-    users = {pki.admin_token(): User(ADMIN, groups=(MASTERS,))}
-    path = options.authentication.token_auth_file
-    if path:
-        try:
-            with open(path, encoding="utf-8") as file:
-                users.update(load_token_file(file.read()))
-        except ValueError as error:
-            raise OptionsError([f"--token-auth-file: {path!r}: {error}"]) from None
-    # Where everybody may do everything once known, the unknown get no further than health; else authorizers decide.
-    reach = Anonymous() if options.authorization.open else Anonymous(None)
-    anonymous = reach if options.authentication.anonymous_auth else None
-    return Union([ClientCertificates(), StaticTokens(users)], anonymous)
 
 
 def _announce(options: Options) -> None:

@@ -155,9 +155,7 @@ def inert(effective: Container[str]) -> dict[str, Flag]:
 
 
 _PROTECTIVE = """
-    audit-log-path audit-policy-file audit-webhook-config-file authentication-config
-    authentication-token-webhook-config-file egress-selector-config-file
-    encryption-provider-config etcd-servers etcd-servers-overrides oidc-issuer-url requestheader-client-ca-file
+    egress-selector-config-file encryption-provider-config etcd-servers etcd-servers-overrides
     tls-curve-preferences
 """
 PROTECTIVE = frozenset(_PROTECTIVE.split())

@@ -70,7 +70,9 @@ def _names(metadata: Tree, namespaced: bool, check: NameCheck) -> list[FieldErro
         errors += _invalid("metadata.generateName", prefix, _prefix_texts(check, prefix))
     name = metadata.get("name")
     if name:
-        errors += _invalid("metadata.name", name, check(name))
+        problems = check(name)
+        if problems:
+            errors += _invalid("metadata.name", name, problems)
     else:
         errors.append(FieldError("Required value", "metadata.name", "name or generateName is required"))
     namespace = metadata.get("namespace") or ""
@@ -80,7 +82,9 @@ def _names(metadata: Tree, namespaced: bool, check: NameCheck) -> list[FieldErro
     elif not namespace:
         errors.append(FieldError("Required value", "metadata.namespace"))
     else:
-        errors += _invalid("metadata.namespace", namespace, _namespace_name(namespace))
+        problems = _namespace_name(namespace)
+        if problems:
+            errors += _invalid("metadata.namespace", namespace, problems)
     return errors
 
 
@@ -93,10 +97,14 @@ def _prefix_texts(check: NameCheck, prefix: str) -> list[str]:
 
 def validate_labels(labels: dict[str, str] | None, field: str = "metadata.labels") -> list[FieldError]:
     """Keys are qualified names, values at most 63 bytes of name characters."""
-    errors = []
+    errors: list[FieldError] = []
     for key, value in (labels or {}).items():
-        errors += _invalid(field, key, _label_key(key))
-        errors += _invalid(field, value, _label_value(value))
+        problems = _label_key(key)
+        if problems:
+            errors += _invalid(field, key, problems)
+        problems = _label_value(value)
+        if problems:
+            errors += _invalid(field, value, problems)
     return errors
 
 
@@ -108,8 +116,13 @@ def validate_annotations(annotations: dict[str, str] | None) -> list[FieldError]
     errors = []
     total = 0
     for key, value in annotations.items():
-        errors += _invalid(field, key, _annotation_key(key))
-        total += len(key.encode()) + len(value.encode())
+        problems = _annotation_key(key)
+        if problems:
+            errors += _invalid(field, key, problems)
+        total += len(key) + len(value)
+    # No character takes more than four bytes: most annotations need not be encoded to be known to be small.
+    if total * 4 > ANNOTATIONS_LIMIT:
+        total = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
     if total > ANNOTATIONS_LIMIT:
         errors.append(FieldError("Too long", field, f"may not be more than {ANNOTATIONS_LIMIT} bytes"))
     return errors
@@ -138,10 +151,12 @@ def _owner(owner: Tree, field: str) -> list[FieldError]:
 
 def validate_owner_references(owners: list[Tree] | None) -> list[FieldError]:
     """Each names its owner completely, at most one is the controller, core Events own nothing."""
+    if not owners:
+        return []
     field = "metadata.ownerReferences"
     errors = []
     controller = ""
-    for owner in owners or ():
+    for owner in owners:
         errors += _owner(owner, field)
         if owner.get("controller"):
             text = f"{owner.get('kind') or ''}/{owner.get('name') or ''}"
@@ -156,12 +171,12 @@ def validate_owner_references(owners: list[Tree] | None) -> list[FieldError]:
     return errors
 
 
-def _finalizers(finalizers: list[str] | None) -> list[FieldError]:
+def _finalizers(finalizers: list[str]) -> list[FieldError]:
     field = "metadata.finalizers"
     errors = []
-    for finalizer in finalizers or ():
+    for finalizer in finalizers:
         errors += _invalid(field, finalizer, names.qualified_name(finalizer))
-    if finalizers and ORPHAN in finalizers and FOREGROUND in finalizers:
+    if ORPHAN in finalizers and FOREGROUND in finalizers:
         detail = f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"
         errors.append(FieldError("Invalid value", field, detail, finalizers))
     return errors
@@ -175,20 +190,23 @@ def qualified_finalizer(finalizer: str, field: str) -> list[FieldError]:
 
 
 def _qualified_finalizers(metadata: Tree, definition: ResourceDefinition) -> list[FieldError]:
-    if definition.custom or definition.group in _PLAIN_FINALIZERS:
+    finalizers = metadata.get("finalizers")
+    if not finalizers or definition.custom or definition.group in _PLAIN_FINALIZERS:
         return []
     errors = []
-    for index, finalizer in enumerate(metadata.get("finalizers") or ()):
+    for index, finalizer in enumerate(finalizers):
         errors += qualified_finalizer(finalizer, f"metadata.finalizers[{index}]")
     return errors
 
 
 def _managers(entries: list[Tree] | None) -> list[FieldError]:
     """Managers of recorded fields have short names."""
+    if not entries or all(len(entry.get("manager") or "") * 4 <= MANAGER_LIMIT for entry in entries):
+        return []
     text = f"may not be more than {MANAGER_LIMIT} bytes"
     return [
         FieldError("Too long", f"metadata.managedFields[{index}].manager", text)
-        for index, entry in enumerate(entries or ())
+        for index, entry in enumerate(entries)
         if len((entry.get("manager") or "").encode()) > MANAGER_LIMIT
     ]
 
@@ -203,7 +221,8 @@ def _object(metadata: Tree, namespaced: bool, check: NameCheck) -> list[FieldErr
     errors += validate_labels(metadata.get("labels"))
     errors += validate_annotations(metadata.get("annotations"))
     errors += validate_owner_references(metadata.get("ownerReferences"))
-    errors += _finalizers(metadata.get("finalizers"))
+    if metadata.get("finalizers"):
+        errors += _finalizers(metadata["finalizers"])
     return errors + _managers(metadata.get("managedFields"))
 
 

@@ -221,7 +221,7 @@ def encode_stored(definition: ResourceDefinition, tree: Tree) -> bytes:
         tree = {**tree, "metadata": {k: v for k, v in metadata.items() if k != "resourceVersion"}}
     if definition.custom:
         return json_codec.encode(sorted_tree(tree))
-    return json_codec.encode(normalize(definition.type, tree).tree)
+    return json_codec.encode(normalize(definition.type, tree, share=True).tree)
 
 
 def sorted_tree(value: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from fastapi_core._ext.http1 import Request
@@ -35,6 +35,16 @@ LOOPBACK = User("system:apiserver", groups=("system:masters", "system:authentica
 """The server itself, when it asks itself (`server/loopback.py`)."""
 
 
+class AuditRecord(Protocol):
+    """What handlers tell the audit about the body of a request (`audit.auditor.Record`)."""
+
+    def decoded(self, tree: dict[str, Any], defaults: Callable[[dict[str, Any]], None] | None = None) -> None:
+        """The object of the body; `defaults` fills in, in a copy, what the client left out."""
+
+    def patch(self, body: bytes, form: str) -> None:
+        """The body as it came, `json` or `yaml`."""
+
+
 class RequestContext:
     """One request on its way: filters set, handlers read, `warn` and `headers` go out with the answer.
 
@@ -42,8 +52,8 @@ class RequestContext:
     """
 
     __slots__ = (
-        "annotations", "audit_id", "constraint", "deadline", "decision", "headers", "impersonator", "info",
-        "long_running", "matched", "reason", "release", "request", "started", "user", "warnings",
+        "annotations", "audit", "audit_id", "constraint", "deadline", "decision", "headers", "impersonator", "info",
+        "long_running", "matched", "outcome", "reason", "release", "request", "started", "user", "warnings",
     )  # fmt: skip
 
     info: RequestInfo
@@ -61,7 +71,11 @@ class RequestContext:
         self.reason = ""
         self.audit_id = ""
         self.annotations: dict[str, str] | None = None
-        """What the audit event of this request tells beyond its words: notes of admission and authorization."""
+        """What the audit event of this request tells beyond its words: notes of authentication and admission."""
+        self.audit: AuditRecord | None = None
+        """What is being written down about the request; None before the audit filter and without a policy."""
+        self.outcome: Exception | dict[str, Any] | None = None
+        """Why the request failed, or the Status it is answered with."""
         self.started = 0.0
         """`time.monotonic()` when the chain was entered (the clock of the event loop)."""
         self.deadline = 0.0
@@ -74,6 +88,12 @@ class RequestContext:
         self.warnings: list[str] | None = None
         self.release: Callable[[], None] | None = None
         """Gives back what the request occupies (its place in flight); called exactly once, also on cancellation."""
+
+    def annotate(self, key: str, value: str) -> None:
+        """Leave a note in the audit event of the request; the first value of a key stays."""
+        if self.annotations is None:
+            self.annotations = {}
+        self.annotations.setdefault(key, value)
 
     def warn(self, text: str) -> None:
         """Add a Warning header to the answer (duplicates dropped, lengths limited when rendered)."""

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from fastapi_core.registry.store import ResourceStore
 
 if TYPE_CHECKING:
+    from fastapi_core.authn.base import Audiences
     from fastapi_core.authn.issuer import TokenIssuer
     from fastapi_core.rest.scope import Scope
+    from fastapi_core.rest.token_review import Check
     from fastapi_core.rest.upstream import Upstreams
 
 PODS, NODES, SERVICES = "/registry/pods/", "/registry/minions/", "/registry/services/specs/"
@@ -26,3 +28,5 @@ class Backends:
     issuer: TokenIssuer
     upstreams: Upstreams
     scopes: dict[tuple[str, str], Scope] = field(default_factory=dict)
+    reviewer: tuple[Check, Audiences] | None = None
+    """Who judges the tokens of reviews, and the audiences of the API; set before the routes are made."""

@@ -91,6 +91,7 @@ async def _bind(
         return current if options.dry_run else await scope.store.update(current, tree)
 
     await retrying(scope.store, ctx.info.namespace, name, attempt)
+    ctx.outcome = SUCCESS
     return render.tree(ctx, SUCCESS, status=201)
 
 

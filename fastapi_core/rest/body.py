@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,8 @@ class Expected:
     type: Type
     custom: bool = False
     """A custom resource: its type has no protobuf form."""
+    defaults: Callable[[Tree], None] | None = None
+    """What decoding fills in, for those who write the body down."""
 
     @property
     def group_version(self) -> str:
@@ -55,6 +58,13 @@ def read_object(ctx: RequestContext, expected: Expected, validation: str) -> Tre
     `validation` is the fieldValidation level: Strict refuses unknown and duplicate fields, Warn reports them as
     Warning headers, Ignore drops them silently.
     """
+    tree = _read(ctx, expected, validation)
+    if ctx.audit is not None:
+        ctx.audit.decoded(tree, expected.defaults)
+    return tree
+
+
+def _read(ctx: RequestContext, expected: Expected, validation: str) -> Tree:
     body, form = ctx.request.body, body_form(ctx)
     if form == "protobuf":
         return _read_protobuf(body, expected)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from functools import partial
 
 from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
@@ -26,7 +27,14 @@ GENERATE_ATTEMPTS = 8
 
 def expected_of(scope: Scope) -> Expected:
     definition = scope.definition
-    return Expected(definition.kind, definition.group, definition.version, definition.type, definition.custom)
+    return Expected(
+        definition.kind,
+        definition.group,
+        definition.version,
+        definition.type,
+        definition.custom,
+        partial(apply_defaults, definition),
+    )
 
 
 def creator(scope: Scope) -> Endpoint:
@@ -68,11 +76,12 @@ async def create_object(
         ctx.warn(warning)
     if not applied:
         scope.tracker().update(None, tree, manager_of(ctx, options), lifecycle.timestamp())
+    space = definition.kind == "Namespace" and not definition.group
     attributes = Attributes(
         "CREATE",
         definition,
         "",
-        ctx.info.namespace,
+        metadata.get("name") or "" if space else ctx.info.namespace,
         metadata.get("name") or "",
         tree,
         None,
@@ -80,6 +89,8 @@ async def create_object(
         ctx,
     )
     await scope.admission.mutate(attributes)
+    tree = attributes.object or tree
+    metadata = tree["metadata"]
     if scope.guard is not None:
         await scope.guard(ctx, tree, None)
     if verb != "create":

@@ -44,6 +44,8 @@ def read_options(ctx: RequestContext) -> DeleteOptions:
         raise errors.bad_request(
             f'decoded object cannot be converted to DeleteOptions: no kind "DeleteOptions" in {kind}'
         )
+    if ctx.audit is not None:
+        ctx.audit.decoded({"kind": kind, "apiVersion": "v1", **tree})
     preconditions = _member(tree, "preconditions", dict) or {}
     return checked_delete(
         dry_run=[str(v) for v in _member(tree, "dryRun", list) or []],
@@ -103,11 +105,8 @@ def _success(ctx: RequestContext, scope: Scope, obj: CachedObject) -> Response:
     details = {"name": obj.name, "group": definition.group, "kind": definition.plural}
     details = {k: v for k, v in details.items() if v}
     details["uid"] = obj.tree()["metadata"].get("uid", "")
-    return render.tree(
-        ctx,
-        {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details},
-        scope=scope,
-    )
+    ctx.outcome = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+    return render.tree(ctx, ctx.outcome, scope=scope)
 
 
 async def delete_object(

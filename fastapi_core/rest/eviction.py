@@ -91,8 +91,10 @@ async def _evict(
             if error.reason != "Conflict" or not ours or attempt == ATTEMPTS:
                 raise
         else:
+            ctx.outcome = SUCCESS
             return render.tree(ctx, SUCCESS, status=201)
     await _spend(ctx, scope, budgets, pod, options)
+    ctx.outcome = SUCCESS
     return render.tree(ctx, SUCCESS, status=201)
 
 

@@ -9,7 +9,19 @@ from fastapi_core.authz.base import Authorizer
 from fastapi_core.http.exchange import Answer
 from fastapi_core.registry.definition import ResourceDefinition
 from fastapi_core.request.context import Endpoint, RequestContext
-from fastapi_core.rest import binding, create, delete, finalize, get, patch, reviews, scale, subresources, update
+from fastapi_core.rest import (
+    binding,
+    create,
+    delete,
+    finalize,
+    get,
+    patch,
+    reviews,
+    scale,
+    subresources,
+    token_review,
+    update,
+)
 from fastapi_core.rest import list as listing
 from fastapi_core.rest.backends import Backends
 from fastapi_core.rest.options import list_options
@@ -45,6 +57,8 @@ def virtual_endpoints(
         return {"create": binding.collection_binder(definition, backends)}
     if definition.kind == "SelfSubjectReview":
         return {"create": reviews.self_subject_review(definition)}
+    if definition.kind == "TokenReview" and backends.reviewer is not None:
+        return {"create": token_review.token_review(definition, *backends.reviewer)}
     if definition.kind in ("SelfSubjectAccessReview", "SubjectAccessReview", "LocalSubjectAccessReview"):
         return {"create": reviews.access_review(definition, authorizer)}
     if definition.kind == "SelfSubjectRulesReview":

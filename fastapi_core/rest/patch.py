@@ -38,7 +38,10 @@ def patcher(scope: Scope, subresource: str = "") -> Endpoint:
     def patch(ctx: RequestContext) -> Awaitable[Response]:
         media = render.media_type(ctx, scope)
         render.check_form(media, collection=False)
-        if patch_form(ctx) == APPLY_PATCH:
+        form = patch_form(ctx)
+        if ctx.audit is not None:
+            ctx.audit.patch(ctx.request.body, "yaml" if form == APPLY_PATCH else "json")
+        if form == APPLY_PATCH:
             return apply.apply(ctx, scope, subresource)
         engine, problems = patch_engine(ctx, definition.type, custom=definition.custom)
         options = write_options(ctx.request.query, "PatchOptions")

@@ -16,6 +16,7 @@ from fastapi_core.rest.body import Expected, read_object
 from fastapi_core.rest.create import settle_namespace_of
 from fastapi_core.rest.options import write_options
 from fastapi_core.rest.review_spec import GROUP, LOCAL, Asked, asked, check
+from fastapi_core.rest.token_review import user_info
 
 
 def _read(ctx: RequestContext, definition: ResourceDefinition) -> Tree:
@@ -32,19 +33,11 @@ def self_subject_review(definition: ResourceDefinition) -> Endpoint:
 
     def review(ctx: RequestContext) -> Response:
         tree = _read(ctx, definition)
-        user = ctx.user
-        info: dict[str, Any] = {"username": user.name}
-        if user.uid:
-            info["uid"] = user.uid
-        if user.groups:
-            info["groups"] = list(user.groups)
-        if user.extra:
-            info["extra"] = {key: list(values) for key, values in user.extra.items()}
         answer = {
             "kind": tree["kind"],
             "apiVersion": tree["apiVersion"],
             "metadata": {"creationTimestamp": timestamp()},
-            "status": {"userInfo": info},
+            "status": {"userInfo": user_info(ctx.user)},
         }
         return render.tree(ctx, answer, status=201)
 

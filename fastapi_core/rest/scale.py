@@ -109,7 +109,10 @@ def patcher(scope: Scope) -> Endpoint:
     """PATCH .../NAME/scale."""
 
     def patch(ctx: RequestContext) -> Awaitable[Response]:
-        if patch_form(ctx) == APPLY_PATCH:
+        form = patch_form(ctx)
+        if ctx.audit is not None:
+            ctx.audit.patch(ctx.request.body, "yaml" if form == APPLY_PATCH else "json")
+        if form == APPLY_PATCH:
             options = write_options(ctx.request.query, "PatchOptions", apply=True)
             return _write(ctx, scope, options, _applied(ctx, scope, options))
         options = write_options(ctx.request.query, "PatchOptions")

@@ -129,6 +129,7 @@ async def write(
             scope.tracker(subresource).update(old, tree, manager_of(ctx, options), lifecycle.timestamp())
         _check_version(scope, tree, old, replace=replace)
         attributes = await _gate(ctx, scope, tree, old, options, subresource, prepare)
+        tree = attributes.object or tree
         stored = scope.to_storage(tree)
         try:
             if old["metadata"].get("deletionTimestamp") and lifecycle.to_be_removed(tree):
@@ -161,6 +162,7 @@ async def _gate(
         "UPDATE", scope.definition, subresource, ctx.info.namespace, ctx.info.name, tree, old, options.dry_run, ctx
     )
     await scope.admission.mutate(attributes)
+    tree = attributes.object or tree
     if scope.guard is not None:
         await scope.guard(ctx, tree, old)
     _keep_times(tree, old)

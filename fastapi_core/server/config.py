@@ -14,6 +14,7 @@ from fastapi_core.obs.files import FileWatcher
 __all__ = ["ServerConfig", "TLSFiles"]
 
 if TYPE_CHECKING:
+    from fastapi_core.audit.auditor import Auditor
     from fastapi_core.flow.control import Control
     from fastapi_core.flow.estimate import Estimator
 
@@ -25,6 +26,8 @@ class ServerConfig:
     authenticator: Authenticator
     authorizer: Authorizer = field(default_factory=AlwaysAllow)
     metrics: Metrics = field(default_factory=Metrics)
+    audit: Auditor | None = None
+    """None: nothing is written down about requests."""
     files: FileWatcher = field(default_factory=FileWatcher)
     """Follows every configuration file of this server; runs from start to stop."""
     tls: TLSFiles | None = None

@@ -56,6 +56,7 @@ class GenericServer:
     ) -> None:
         self.config = config
         self.metrics = config.metrics
+        self.router = router
         self.health = Health(config.metrics)
         self.signals = Signals()
         self._gate = ShutdownGate()
@@ -74,6 +75,7 @@ class GenericServer:
                 router=router,
                 known_group=known_group,
                 gate=self._gate,
+                audit=config.audit,
                 body_limit=config.body_limit,
                 request_timeout=config.request_timeout,
                 max_requests_inflight=config.max_requests_inflight,
@@ -175,6 +177,9 @@ class GenericServer:
         if listener is not None:
             listener.stop_accepting()
             await listener.close()
+        # Every request has had its last event; whoever writes them gets the time to.
+        if self.config.audit is not None:
+            await run_closers([("audit", self.config.audit.close)])
         config.files.close()
         if self.stalls is not None:
             self.stalls.stop()

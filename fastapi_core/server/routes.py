@@ -8,7 +8,7 @@ from fastapi_core.http.exchange import Answer, Response
 from fastapi_core.obs.catalog import Metrics
 from fastapi_core.obs.metrics import CONTENT_TYPE
 from fastapi_core.request.routing import ANY, Route
-from fastapi_core.server import debug, logfiles
+from fastapi_core.server import debug
 from fastapi_core.server.health import ALL
 
 if TYPE_CHECKING:
@@ -30,7 +30,11 @@ def unlisted(server: GenericServer) -> list[Route]:
     """Profiles and verbosity, the files of the log directory: served without being told of."""
     config = server.config
     found = debug.routes(server.stalls) if config.profiling else []
-    return found + (logfiles.routes(config.logs_directory) if config.logs_directory else [])
+    if config.logs_directory:
+        from fastapi_core.server import logfiles
+
+        found += logfiles.routes(config.logs_directory)
+    return found
 
 
 def metrics_routes(metrics: Metrics, *, may_reset: bool = True) -> list[Route]:

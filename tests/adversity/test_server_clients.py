@@ -267,7 +267,7 @@ def test_wrong_tls(server: RunningServer, client: Client, tmp_path: Path) -> Non
     except (ssl.SSLError, ConnectionError):
         pass  # refused in the handshake
     without = ssl.create_default_context(cafile=ca)
-    assert handshake(server, without).startswith(b"HTTP/1.1 401 ")
+    assert handshake(server, without).startswith(b"HTTP/1.1 403 ")
     old = ssl.create_default_context(cafile=ca)
     old.set_ciphers("ALL:@SECLEVEL=0")
     old.options &= ~ssl.OP_NO_TLSv1_1

@@ -14,6 +14,9 @@ from functools import partial
 from typing import Any
 
 from fastapi_core._ext import http1, jsonscan, objects, reqinfo, router
+from fastapi_core.authn import config as authn_config
+from fastapi_core.authn import der, jws, oidc
+from fastapi_core.authn.base import WrongCredential
 from fastapi_core.authn.tokens import bearer_token, load_token_file
 from fastapi_core.codec import decode, negotiate, protobuf, yaml
 from fastapi_core.codec import json as json_codec
@@ -289,7 +292,76 @@ JSON_PATCH = (
 )
 JSON_PATCH_WORDS = (*JSON_WORDS, b'"op":"copy",', b'"path":"",', b"~0", b"~1", b"/-", b"/", b"9999999999999999999")
 
+
+def signed_token(data: bytes) -> None:
+    """No text may be taken for a signed one, nor its claims for something they are not."""
+    with contextlib.suppress(jws.TokenError, WrongCredential):
+        parsed = jws.parse(text_of(data))
+        assert parsed.signed.count(b".") == 1
+        user = oidc.user_of(CLAIMS, dict(parsed.claims))
+        assert isinstance(user.name, str)
+        jws.audiences(parsed.claims)
+        jws.instant(parsed.claims, "exp")
+
+
+def key_set(data: bytes) -> None:
+    with contextlib.suppress(jws.UnusableKeyError):
+        for key in jws.keys_of_set(data):
+            assert key.algorithms <= jws.ALGORITHMS
+
+
+def certificate(data: bytes) -> None:
+    with contextlib.suppress(der.CertificateError):
+        assert der.read(data).subject in data
+
+
+def authentication_config(data: bytes) -> None:
+    with contextlib.suppress(authn_config.ConfigError):
+        for entry in authn_config.load(data).jwt:
+            assert entry.issuer.url.lower().startswith("https://")
+
+
+CLAIMS = authn_config.JWTConfig(
+    authn_config.Issuer("https://i", ("a",)), authn_config.Mapped("sub"), authn_config.Mapped("groups")
+)
+TOKEN = b"eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJodHRwczovL2kiLCJzdWIiOiJ4IiwiYXVkIjpbImEiXSwiZXhwIjoxfQ.AAAA"
+KEY_SET = (
+    b'{"keys":[{"use":"sig","kty":"EC","kid":"k","crv":"P-256","alg":"ES256",'
+    b'"x":"5x4RX23lr56hLmwWOM7_za8a4FKzWRotQ32vFx8jrng","y":"IcLT0GSGNqodPK37bBglsaon9r1G_2HfYAtrBRcevbc"}]}'
+)
+
+
+def tlv(tag: int, *parts: bytes) -> bytes:
+    """A short DER element."""
+    content = b"".join(parts)
+    return bytes((tag, len(content))) + content
+
+
+CERTIFICATE = tlv(
+    0x30,
+    tlv(
+        0x30, tlv(0x02, b"\x01"), tlv(0x30), tlv(0x30), tlv(0x30, tlv(0x17, b"260101000000Z"), tlv(0x18, b"20560101000000Z")),
+        tlv(0x30, tlv(0x31, tlv(0x30, tlv(0x06, b"\x55\x04\x03"), tlv(0x0C, b"bob")))), tlv(0x30, b"key"),
+    ),
+)  # fmt: skip
+CONFIGURATION = (
+    b'{"apiVersion":"apiserver.config.k8s.io/v1","kind":"AuthenticationConfiguration","jwt":[{"issuer":{"url":'
+    b'"https://a","audiences":["b"]},"claimMappings":{"username":{"claim":"sub","prefix":""}}}]}'
+)
+
 TARGETS: dict[str, Target] = {
+    "token": Target(signed_token, (TOKEN,), (b".", b"e30", b"eyJhbGciOiJub25lIn0", b"=", b"-", b"_")),
+    "key set": Target(
+        key_set, (KEY_SET,), (b'"kty"', b'"oct"', b'"RSA"', b'"n"', b'"e"', b'"AQAB"', b'"P-384"', b"null")
+    ),
+    "certificate": Target(
+        certificate, (CERTIFICATE,), (b"\x30\x80", b"\x84\xff\xff\xff\xff", b"\x06\x03\x55\x04\x03", b"\x0c\x00")
+    ),
+    "authentication configuration": Target(
+        authentication_config,
+        (CONFIGURATION,),
+        (b'"claimMappings"', b"null", b'"expression"', b"[]", b"{}", b'"https://"'),
+    ),
     "http1": Target(http_head, HTTP, HTTP_WORDS),
     "reqinfo": Target(
         request_info,

@@ -25,6 +25,8 @@ def test_a_stop_ends_tunnels(tmp_path: Path) -> None:
         }
         assert api("PATCH", "/api/v1/nodes/n/status", {"status": status}, MERGE)[0] == 200
         spec = {"containers": [{"name": "c", "image": "x"}], "automountServiceAccountToken": False, "nodeName": "n"}
+        account = {"metadata": {"name": "default"}}
+        assert api("POST", "/api/v1/namespaces/default/serviceaccounts", account)[0] == 201
         assert api("POST", "/api/v1/namespaces/default/pods", {"metadata": {"name": "p"}, "spec": spec})[0] == 201
         path = "/api/v1/namespaces/default/pods/p/exec?command=sh&stdin=true"
         gone, _ = upgrade(api, path, "SPDY/3.1")

@@ -22,6 +22,8 @@ FAILED_OPEN, PREFIX = "alpha.image-policy.k8s.io/failed-open", "imagepolicywebho
 MEMORY = 1024
 ATTEMPTS = 5
 
+TIMEOUT = 30.0
+
 #: Sends an ImageReview and returns (code, body); `OSError` when the server cannot be reached.
 Ask = Callable[[bytes], Awaitable[tuple[int, bytes]]]
 
@@ -35,6 +37,22 @@ class ImagePolicy:
     deny_seconds: float
     backoff: float
     default_allow: bool
+
+
+def reviewer(policy: ImagePolicy) -> Ask:
+    """Asks the server of the policy's kubeconfig. Raises OSError, and ValueError for a file that cannot be used."""
+    from fastapi_core.authn import outbound
+
+    remote = outbound.load_kubeconfig(policy.kubeconfig)
+
+    async def ask(body: bytes) -> tuple[int, bytes]:
+        try:
+            answer = await outbound.ask(remote, "POST", body, timeout=TIMEOUT)
+        except outbound.OutboundError as error:
+            raise OSError(str(error)) from error
+        return answer.status, answer.body
+
+    return ask
 
 
 class ImagePolicyWebhook(Plugin):

@@ -43,7 +43,7 @@ class OwnerReferencesPermissionEnforcement(Plugin):
                 name=attributes.name,
             )
             if not reply.allowed:
-                text = f"cannot set an ownerRef on a resource you can't delete: {reply.reason}, <nil>"
+                text = f"cannot set an ownerRef on a resource you can't delete: {reply.reason}, {reply.error}"
                 raise forbidden(attributes, text)
         for reference in blocking(new, old):
             await self._check_owner(attributes, reference)
@@ -70,7 +70,7 @@ class OwnerReferencesPermissionEnforcement(Plugin):
             )
             if not reply.allowed:
                 text = "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on"
-                raise forbidden(attributes, f"{text}: {reply.reason}, <nil>")
+                raise forbidden(attributes, f"{text}: {reply.reason}, {reply.error}")
 
 
 def owners(tree: Tree | None) -> list[Tree]:

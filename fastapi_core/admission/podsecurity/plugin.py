@@ -237,7 +237,7 @@ class PodSecurity(Plugin):
 
     def _existing(self, namespace: str, standard: Standard) -> list[str]:
         """What the pods that are there already would violate."""
-        objects = self._prioritized(self._pods.list(namespace))
+        objects = self._prioritized(self._pods.store.cache.list(f"{namespace}/").objects)
         until = time.monotonic() + CHECK_SECONDS
         names: dict[str, list[str]] = {}
         checked = 0
@@ -286,7 +286,8 @@ class PodSecurity(Plugin):
                 version = LATEST
             elif (minor(version) or 0) > CURRENT_MINOR:
                 version = "future"
-            labels = (decision, level, version, mode, *_requested(attributes))
+            # The last label, empty outside of OpenShift, is in the recorded reference.
+            labels = (decision, level, version, mode, *_requested(attributes), "")
             self._metrics.pod_security_evaluations.labels(*labels).inc()
 
     def _count_error(self, attributes: Attributes, fatal: str) -> None:

@@ -200,16 +200,15 @@ RULES: dict[str, tuple[Rule, ...]] = {
 
 #: Older and newer versions of types above, served on demand, with the same rules.
 _SAME = {
-    "resource.k8s.io": (("v1beta1", "v1beta2", "v1alpha3"), ("ExactDeviceRequest", "DeviceSubRequest", "DeviceTaint")),
-    "admissionregistration.k8s.io": (
-        ("v1beta1", "v1alpha1"),
-        ("MutatingAdmissionPolicySpec", "MatchResources", "Rule"),
-    ),
+    "resource.k8s.io/v1beta1": ("DeviceSubRequest", "DeviceTaint"),
+    "resource.k8s.io/v1beta2": ("ExactDeviceRequest", "DeviceSubRequest", "DeviceTaint"),
+    "resource.k8s.io/v1alpha3": ("DeviceTaint",),
+    "admissionregistration.k8s.io/v1beta1": ("MutatingAdmissionPolicySpec", "MatchResources"),
+    "admissionregistration.k8s.io/v1alpha1": ("MutatingAdmissionPolicySpec", "MatchResources"),
 }
 RULES |= {
-    f"{group}/{version}.{name}": RULES[f"{group}/v1.{name}"]
-    for group, (versions, names) in _SAME.items()
-    for version in versions
+    f"{group_version}.{name}": RULES[f"{group_version.partition('/')[0]}/v1.{name}"]
+    for group_version, names in _SAME.items()
     for name in names
 }
 RULES["resource.k8s.io/v1beta1.DeviceRequest"] = (when(lambda tree: not tree.get("firstAvailable"), *_DEVICES),)

@@ -11,6 +11,7 @@ from fastapi_core.meta import quantity, time
 
 _GATED = "Scheduling is blocked due to non-empty scheduling gates"
 _COMPUTE = ("cpu", "memory")
+Amounts = tuple[tuple[str, str], ...]
 _amount = lru_cache(maxsize=4096)(quantity.parse)
 
 
@@ -25,13 +26,22 @@ def qos_class(spec: Tree) -> str:
             for container in [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
         ]
     )
+    return _class(tuple((_pairs(each.get("requests")), _pairs(each.get("limits"))) for each in stated))
+
+
+def _pairs(amounts: Tree | None) -> Amounts:
+    return tuple(amounts.items()) if amounts else ()
+
+
+@lru_cache(maxsize=2048)
+def _class(stated: tuple[tuple[Amounts, Amounts], ...]) -> str:
+    """The class for (requests, limits) of each container: the same few come with nearly every pod."""
     requests: dict[str, Any] = {}
     limits: dict[str, Any] = {}
     guaranteed = True
-    for resources in stated:
-        _total(requests, resources.get("requests"))
-        limited = _total(limits, resources.get("limits"))
-        if limited != len(_COMPUTE):
+    for asked, limit in stated:
+        _total(requests, dict(asked))
+        if _total(limits, dict(limit)) != len(_COMPUTE):
             guaranteed = False
     if not requests and not limits:
         return "BestEffort"
@@ -40,11 +50,11 @@ def qos_class(spec: Tree) -> str:
     return "Burstable"
 
 
-def _total(totals: dict[str, Any], amounts: Tree | None) -> int:
+def _total(totals: dict[str, Any], amounts: dict[str, str]) -> int:
     """Add up the compute resources that are more than zero; returns how many there were."""
     found = 0
     for name in _COMPUTE:
-        amount = _amount(amounts[name]) if amounts and name in amounts else None
+        amount = _amount(amounts[name]) if name in amounts else None
         if amount:
             found += 1
             totals[name] = totals[name] + amount if name in totals else amount

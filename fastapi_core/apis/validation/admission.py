@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from fastapi_core.apis.validation import formats
+from fastapi_core.apis.validation.expressions import PolicyExpressions, match_condition
 from fastapi_core.apis.validation.labelling import selector
 from fastapi_core.apis.validation.rules import CHECK, REQUIRED, Report, Tree, choice, text
 
@@ -68,15 +70,18 @@ def _rule(rule: Tree, path: str, report: Report) -> None:
     _SCOPE(rule, path, report)
 
 
-def _conditions(items: list[Tree], path: str, report: Report) -> None:
+def _conditions(items: list[Tree], path: str, report: Report, compile_: Callable[[str, str], None]) -> None:
     names: set[str] = set()
     if len(items) > 64:
         report.too_many(path, len(items), 64)
     for index, item in enumerate(items):
         at = f"{path}[{index}]"
         name = item.get("name") or ""
-        if not (item.get("expression") or "").strip():
+        expression = (item.get("expression") or "").strip()
+        if not expression:
             report.required(at + ".expression")
+        else:
+            compile_(expression, at + ".expression")
         if not name:
             report.required(at + ".name")
         else:
@@ -84,6 +89,15 @@ def _conditions(items: list[Tree], path: str, report: Report) -> None:
             if name in names:
                 report.duplicate(at + ".name", name)
             names.add(name)
+
+
+def _condition_of(report: Report) -> Callable[[str, str], None]:
+    """Compiles the conditions of webhooks."""
+
+    def compile_(text: str, path: str) -> None:
+        match_condition(text, path, report, params=False)
+
+    return compile_
 
 
 def webhook_service(service: Tree, path: str, report: Report) -> None:
@@ -179,7 +193,7 @@ def _webhook(hook: Tree, mutating: bool, path: str, report: Report) -> None:
     _client(hook.get("clientConfig") or {}, path + ".clientConfig", report)
     if mutating:
         _REINVOCATION(hook, path, report)
-    _conditions(hook.get("matchConditions") or [], path + ".matchConditions", report)
+    _conditions(hook.get("matchConditions") or [], path + ".matchConditions", report, _condition_of(report))
 
 
 def _configuration(tree: Tree, mutating: bool, report: Report) -> None:
@@ -250,7 +264,7 @@ def _parameter_kind(tree: Tree, path: str, report: Report) -> None:
         report.each_invalid(path + ".kind", kind, [mixed + problem for problem in formats.label1035(kind.lower())])
 
 
-def _variables(items: Any, path: str, report: Report) -> None:
+def _variables(items: Any, path: str, report: Report, expressions: PolicyExpressions, *, mutating: bool) -> None:
     for index, item in enumerate(items or ()):
         at = f"{path}[{index}]"
         name = item.get("name") or ""
@@ -260,9 +274,11 @@ def _variables(items: Any, path: str, report: Report) -> None:
             report.invalid(at + ".name", name, "must be a valid CEL identifier")
         if not (item.get("expression") or "").strip():
             report.required(at + ".expression", "expression is not specified")
+        else:
+            expressions.variable(name, item["expression"], at + ".expression", patches=mutating)
 
 
-def _policy_start(spec: Tree, report: Report, *, mutating: bool) -> None:
+def _policy_start(spec: Tree, report: Report, expressions: PolicyExpressions, *, mutating: bool) -> None:
     """What both kinds of policies have."""
     if spec.get("failurePolicy") is None:
         report.required(".spec.failurePolicy")
@@ -277,17 +293,24 @@ def _policy_start(spec: Tree, report: Report, *, mutating: bool) -> None:
         _match_resources(constraints, ".spec.matchConstraints", report, mutating=mutating)
         if not constraints.get("resourceRules"):
             report.required(".spec.matchConstraints.resourceRules")
-    _conditions(spec.get("matchConditions") or [], ".spec.matchConditions", report)
-    _variables(spec.get("variables"), ".spec.variables", report)
+    _conditions(spec.get("matchConditions") or [], ".spec.matchConditions", report, expressions.condition)
+    _variables(spec.get("variables"), ".spec.variables", report, expressions, mutating=mutating)
 
 
 _REASON = choice("reason", "Forbidden", "Invalid", "RequestEntityTooLarge", empty=CHECK)
 
 
-def _validation(item: Tree, path: str, report: Report) -> None:
+def _validation(item: Tree, path: str, report: Report, expressions: PolicyExpressions) -> None:
     expression, message = item.get("expression") or "", item.get("message") or ""
     if not expression.strip():
         report.required(path + ".expression", "expression is not specified")
+    else:
+        expressions.validation(expression, path + ".expression")
+    told = item.get("messageExpression") or ""
+    if told and not told.strip():
+        report.invalid(path + ".messageExpression", told, "must be non-empty if specified")
+    elif told:
+        expressions.message(told, path + ".messageExpression")
     if message and not message.strip():
         report.invalid(path + ".message", message, "message must be non-empty if specified")
     elif "\n" in message:
@@ -298,7 +321,7 @@ def _validation(item: Tree, path: str, report: Report) -> None:
     _REASON(item, path, report)
 
 
-def _audit(items: list[Tree], name: str, path: str, report: Report) -> None:
+def _audit(items: list[Tree], name: str, path: str, report: Report, expressions: PolicyExpressions) -> None:
     if len(items) > 20:
         report.invalid(path, items, "must not have more than 20 auditAnnotations")
     keys: set[str] = set()
@@ -311,6 +334,8 @@ def _audit(items: list[Tree], name: str, path: str, report: Report) -> None:
             report.each_invalid(at + ".key", key, formats.qualified(f"{name}/{key}"))
         if not (item.get("valueExpression") or "").strip():
             report.required(at + ".valueExpression", "valueExpression is not specified")
+        else:
+            expressions.annotation(item["valueExpression"], at + ".valueExpression")
         if key in keys:
             report.duplicate(at + ".key", key)
         keys.add(key)
@@ -318,21 +343,22 @@ def _audit(items: list[Tree], name: str, path: str, report: Report) -> None:
 
 def validating_policy(tree: Tree, path: str, report: Report) -> None:
     spec: Tree = tree.get("spec") or {}
-    _policy_start(spec, report, mutating=False)
+    expressions = PolicyExpressions(spec, report)
+    _policy_start(spec, report, expressions, mutating=False)
     validations, audit = spec.get("validations") or [], spec.get("auditAnnotations") or []
     if not validations and not audit:
         text_ = "validations or auditAnnotations must contain at least one item"
         report.required(".spec.validations", text_)
         report.required(".spec.auditAnnotations", text_)
     for index, item in enumerate(validations):
-        _validation(item, f".spec.validations[{index}]", report)
-    _audit(audit, (tree.get("metadata") or {}).get("name") or "", ".spec.auditAnnotations", report)
+        _validation(item, f".spec.validations[{index}]", report, expressions)
+    _audit(audit, (tree.get("metadata") or {}).get("name") or "", ".spec.auditAnnotations", report, expressions)
 
 
 _PATCHES: Final = (("ApplyConfiguration", "applyConfiguration"), ("JSONPatch", "jsonPatch"))
 
 
-def _mutation(item: Tree, path: str, report: Report) -> None:
+def _mutation(item: Tree, path: str, report: Report, expressions: PolicyExpressions) -> None:
     kind = item.get("patchType") or ""
     if not kind:
         report.required(path + ".patchType")
@@ -350,6 +376,8 @@ def _mutation(item: Tree, path: str, report: Report) -> None:
             report.required(at, f"must be specified when patchType is {kind}")
         elif not (part.get("expression") or "").strip():
             report.required(at + ".expression")
+        else:
+            expressions.mutation(part["expression"], kind, at + ".expression")
 
 
 _POLICY_REINVOCATION = choice("reinvocationPolicy", "IfNeeded", "Never", empty=REQUIRED)
@@ -357,12 +385,13 @@ _POLICY_REINVOCATION = choice("reinvocationPolicy", "IfNeeded", "Never", empty=R
 
 def mutating_policy(tree: Tree, path: str, report: Report) -> None:
     spec: Tree = tree.get("spec") or {}
-    _policy_start(spec, report, mutating=True)
+    expressions = PolicyExpressions(spec, report)
+    _policy_start(spec, report, expressions, mutating=True)
     mutations = spec.get("mutations") or ()
     if not mutations:
         report.required(".spec.mutations", "mutations must contain at least one item")
     for index, item in enumerate(mutations):
-        _mutation(item, f".spec.mutations[{index}]", report)
+        _mutation(item, f".spec.mutations[{index}]", report, expressions)
     _POLICY_REINVOCATION(spec, ".spec", report)
 
 

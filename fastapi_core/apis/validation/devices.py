@@ -6,6 +6,7 @@ import re
 from typing import Any, Final
 
 from fastapi_core.apis.validation import formats
+from fastapi_core.apis.validation.expressions import device_selector
 from fastapi_core.apis.validation.labelling import template_metadata
 from fastapi_core.apis.validation.rules import IMMUTABLE, Report, Tree
 from fastapi_core.apis.validation.scheduling import node_selector
@@ -48,6 +49,8 @@ def _selectors(items: Any, path: str, report: Report) -> None:
     for index, item in enumerate(items or ()):
         if item.get("cel") is None:
             report.required(f"{path}[{index}].cel")
+        else:
+            device_selector(item["cel"].get("expression") or "", f"{path}[{index}].cel.expression", report)
 
 
 _MODES: Final = ("All", "ExactCount")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from fastapi_core.apis.validation import schema_rules
 from fastapi_core.apis.validation.rules import Report, Tree
 
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
@@ -38,7 +39,6 @@ _PLAIN_ONLY: Final = (
 _LIST, _MAP, _KEYS = "x-kubernetes-list-type", "x-kubernetes-map-type", "x-kubernetes-list-map-keys"
 _INT_OR_STRING, _PRESERVE = "x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields"
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"
-_REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 
 
 def children(schema: Tree) -> Iterator[tuple[str, Tree]]:
@@ -81,13 +81,16 @@ def validate_root(schema: Tree, path: str, report: Report, *, status: bool) -> N
             report.invalid(path + ".type", kind, text)
     if schema.get("nullable"):
         report.forbidden(path + ".nullable", "nullable cannot be true at the root")
+    sound = len(report)
     _keywords(schema, path, report)
     if not kind:
         report.required(path + ".type", "must not be empty at the root")
     elif kind != "object":
         report.invalid(path + ".type", kind, "must be object at the root")
     _structure(schema, path, report)
-    _rules(schema, path, report)
+    schema_rules.shape(schema, path, report)
+    if len(report) == sound:
+        schema_rules.expressions(schema, path, report)
 
 
 #: Root keywords whose mere presence counts.
@@ -223,29 +226,6 @@ def _logic(schema: Tree, path: str, report: Report) -> None:
     for part, child in [*children(schema), *_junctors(schema)]:
         if part != ".additionalProperties":
             _logic(child, path + part, report)
-
-
-def _rules(schema: Tree, path: str, report: Report) -> None:
-    """The shape of validation rules; what their expressions mean is for the compiler of expressions."""
-    for index, rule in enumerate(schema.get("x-kubernetes-validations") or ()):
-        at = f"{path}.x-kubernetes-validations[{index}]"
-        if not (rule.get("rule") or "").strip():
-            report.required(at + ".rule", "rule is not specified")
-        elif rule.get("optionalOldSelf") is not None and "oldSelf" not in rule["rule"]:
-            text = "may not be set if oldSelf is not used in rule"
-            report.invalid(at + ".optionalOldSelf", rule["optionalOldSelf"], text)
-        reason = rule.get("reason")
-        if reason is not None and reason not in _REASONS:
-            report.unsupported(at + ".reason", reason, _REASONS)
-        place = rule.get("fieldPath")
-        if place and not _resolves(schema, place):
-            report.invalid(at + ".fieldPath", place, "must be a valid path")
-    for part, child in children(schema):
-        _rules(child, path + part, report)
-
-
-def _resolves(schema: Tree, place: str) -> bool:
-    return place.startswith(".") and find(schema, place) is not None
 
 
 def find(schema: Tree, place: str) -> Tree | None:

@@ -353,9 +353,10 @@ _ORDER: Final = {name: index for index, (name, *_) in enumerate(_SOURCES)}
 
 
 def _source(volume: Tree, path: str, report: Report) -> None:
-    members = [name for name, value in volume.items() if value is not None and name in _ORDER]
+    members = [name for name in volume if name in _ORDER and volume[name] is not None]
     if len(members) == 1:
-        name, shown, _, rule = _SOURCES[_ORDER[members[0]]]
+        name = members[0]
+        _, shown, _, rule = _SOURCES[_ORDER[name]]
         rule(volume[name], f"{path}.{shown or name}", report)
         return
     for position, index in enumerate(sorted(_ORDER[name] for name in members)):

@@ -53,9 +53,10 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def _fractional(text: str, path: str) -> Iterator[str]:
+def _fractional(text: str, path: str) -> tuple[str, ...]:
     if amount(text).nanos % 1_000_000_000:
-        yield f'{path}: fractional byte value "{text}" is invalid, must be an integer'
+        return (f'{path}: fractional byte value "{text}" is invalid, must be an integer',)
+    return ()
 
 
 def _term(term: Tree, path: str) -> Iterator[str]:
@@ -117,26 +118,33 @@ def _volumes(volumes: list[Tree], path: str) -> Iterator[str]:
             yield from _claim_sizes(claim.get("spec") or {}, at + ".spec")
 
 
-def _container(container: Tree, path: str) -> Iterator[str]:
+def _container(container: Tree, path: str, out: list[str]) -> None:
     resources = container.get("resources")
     if resources:
         for side in ("limits", "requests"):
-            amounts = resources.get(side) or {}
-            for name in _BYTES:
-                if name in amounts:
-                    yield from _fractional(amounts[name], f"{path}.resources.{side}[{name}]")
+            amounts = resources.get(side)
+            if amounts:
+                for name in _BYTES:
+                    if name in amounts:
+                        out += _fractional(amounts[name], f"{path}.resources.{side}[{name}]")
+    variables = container.get("env")
+    if variables and len({item.get("name") or "" for item in variables}) < len(variables):
+        out += _hidden(variables, path)
+    ports = container.get("ports")
+    if ports and len(ports) > 1:
+        out += _ports(ports, path + ".ports")
+
+
+def _hidden(variables: list[Tree], path: str) -> Iterator[str]:
     names: set[str] = set()
-    for index, item in enumerate(container.get("env") or ()):
+    for index, item in enumerate(variables):
         name = item.get("name") or ""
         if name in names:
             yield f'{path}.env[{index}]: hides previous definition of "{name}", which may be dropped when using apply'
         names.add(name)
-    yield from _ports(container.get("ports") or [], path + ".ports")
 
 
 def _ports(ports: list[Tree], path: str) -> Iterator[str]:
-    if len(ports) < 2:
-        return
     for index, port in enumerate(ports):
         for number, earlier in enumerate(ports[:index]):
             members = ("containerPort", "protocol", "hostPort", "hostIP")
@@ -156,38 +164,46 @@ def _duplicates(items: list[Tree], member: str, path: str) -> Iterator[str]:
         seen.add(value)
 
 
-def pod_spec(spec: Tree, metadata: Tree, path: str) -> Iterator[str]:
+def pod_spec(spec: Tree, metadata: Tree, path: str) -> list[str]:
     """About a pod or a template; `path` is empty or ends in a dot."""
     at = path + "spec"
+    out: list[str] = []
     if "nodeSelector" in spec or "affinity" in spec or "topologySpreadConstraints" in spec:
-        yield from _placement(spec, at)
+        out += _placement(spec, at)
     if metadata.get("annotations"):
-        yield from _annotations(metadata, path + "metadata")
-    yield from _volumes(spec.get("volumes") or [], at + ".volumes")
+        out += _annotations(metadata, path + "metadata")
+    if spec.get("volumes"):
+        out += _volumes(spec["volumes"], at + ".volumes")
     if spec.get("hostAliases"):
-        yield from _duplicates(spec["hostAliases"], "ip", at + ".hostAliases")
+        out += _duplicates(spec["hostAliases"], "ip", at + ".hostAliases")
     if spec.get("imagePullSecrets"):
-        yield from _duplicates(spec["imagePullSecrets"], "name", at + ".imagePullSecrets")
+        out += _duplicates(spec["imagePullSecrets"], "name", at + ".imagePullSecrets")
     for kind in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(kind) or ()):
-            yield from _container(container, f"{at}.{kind}[{index}]")
-    for name in _BYTES:
-        if name in (spec.get("overhead") or ()):
-            yield from _fractional(spec["overhead"][name], f"{at}.overhead[{name}]")
-    for name in ("podAffinity", "podAntiAffinity"):
-        part = (spec.get("affinity") or {}).get(name)
-        if part:
-            yield from _pod_affinity(part, f"{at}.affinity.{name}")
+            _container(container, f"{at}.{kind}[{index}]", out)
+    if spec.get("overhead"):
+        for name in _BYTES:
+            if name in spec["overhead"]:
+                out += _fractional(spec["overhead"][name], f"{at}.overhead[{name}]")
+    if spec.get("affinity"):
+        for name in ("podAffinity", "podAntiAffinity"):
+            part = spec["affinity"].get(name)
+            if part:
+                out += _pod_affinity(part, f"{at}.affinity.{name}")
+    return out
 
 
-def _surprising_name(tree: Tree, text: str) -> Iterator[str]:
+def _surprising_name(tree: Tree, text: str) -> list[str]:
     name = (tree.get("metadata") or {}).get("name") or ""
     problems = formats.label(name) if name else []
-    if problems:
-        yield (
+    if not problems:
+        return []
+    return [
+        (
             f"metadata.name: this is used in {text}, which can result in surprising behavior; "
             f"a DNS label is recommended: [{' '.join(problems)}]"
         )
+    ]
 
 
 def pod(new: Tree, old: Tree | None) -> list[str]:
@@ -195,12 +211,13 @@ def pod(new: Tree, old: Tree | None) -> list[str]:
     if old is not None:
         return []
     own = _surprising_name(new, "the Pod's hostname")
-    return [*own, *pod_spec(new.get("spec") or {}, new.get("metadata") or {}, "")]
+    return own + pod_spec(new.get("spec") or {}, new.get("metadata") or {}, "")
 
 
-def _template(template: Tree | None, path: str) -> Iterator[str]:
-    if template:
-        yield from pod_spec(template.get("spec") or {}, template.get("metadata") or {}, path + ".")
+def _template(template: Tree | None, path: str) -> list[str]:
+    if not template:
+        return []
+    return pod_spec(template.get("spec") or {}, template.get("metadata") or {}, path + ".")
 
 
 def _at(tree: Tree, path: str) -> Tree | None:

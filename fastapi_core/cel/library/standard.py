@@ -335,8 +335,15 @@ _SIZES: Final[list[tuple[str, Any]]] = [
     for entry in ((f"size_{name} size({text}) -> int", len), (f"{name}_size {text}::size() -> int", len))
 ]
 
+
+def _contains_text(text: Any, part: str) -> bool:
+    if type(text) is not str:
+        raise no_overload()
+    return part in text
+
+
 _TEXTS: Final[list[tuple[str, Any]]] = [
-    ("contains_string string::contains(string) -> bool", lambda text, part: part in text),
+    ("contains_string string::contains(string) -> bool", _contains_text),
     ("ends_with_string string::endsWith(string) -> bool", str.endswith),
     ("starts_with_string string::startsWith(string) -> bool", str.startswith),
     ("matches matches(string, string) -> bool", search),

@@ -288,6 +288,7 @@ class ResourceCache:
                 self._store.remove(key)
                 self._broken[key] = error
                 self._window.reset(revision)
+                self._events += 1
                 return None
             change = Change(obj, self._store.put(obj), revision, deleted=False)
         self._window.append(change)

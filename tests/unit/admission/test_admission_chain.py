@@ -90,7 +90,11 @@ async def test_mutation_runs_once_more_when_asked(late: bool) -> None:
 async def test_what_was_done_is_taken_back_in_reverse() -> None:
     log: list[str] = []
     attributes = request("pods", pod())
-    attributes.undo = [lambda: log.append("first"), lambda: log.append("second")]
+
+    def broken() -> None:
+        raise APIError("InternalError", "no")
+
+    attributes.undo = [lambda: log.append("first"), broken, lambda: log.append("second")]
     await AdmissionChain([]).revert(attributes)
     await AdmissionChain([]).revert(attributes)
     assert log == ["second", "first"]
@@ -129,3 +133,20 @@ def test_flags_choose_among_the_plugins_and_not_their_order() -> None:
     assert [name for name in ORDER if name in chosen] == list(chosen)
     assert {"AlwaysDeny", "NodeRestriction"} <= set(chosen)
     assert not {"PodSecurity", "Priority"} & set(chosen)
+
+
+async def test_a_refusal_takes_back_what_came_before() -> None:
+    log: list[str] = []
+
+    class Taking(Plugin):
+        name = "Taking"
+
+        async def take(self, attributes: Attributes) -> None:
+            attributes.undo = [lambda: log.append("given back")]
+
+        def validate(self, attributes: Attributes):  # type: ignore[no-untyped-def]
+            return self.take(attributes)
+
+    with pytest.raises(APIError):
+        await AdmissionChain([Taking(), Refusing()]).validate(request("pods", pod()))
+    assert log == ["given back"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastapi_core.authn.tokens import EXTRA_SPACE, StaticTokens, bearer_token, load_token_file
+from fastapi_core.authn.tokens import EXTRA_SPACE, Bearer, StaticTokens, Tokens, bearer_token, load_token_file
 from fastapi_core.errors import APIError
 from fastapi_core.request.context import RequestContext, User
 from tests.fixtures.exchange import FakeRequest
@@ -60,10 +60,14 @@ def test_the_same_header_gives_the_same_user_object() -> None:
 
 
 def test_memory_of_headers_is_bounded() -> None:
-    tokens = StaticTokens({"tok": User("alice")})
-    for number in range(3000):
-        tokens.authenticate(context(f"Bearer tok {number}"))
-    assert len(tokens._memory) <= 1024
+    bearer = Bearer(Tokens([StaticTokens({"tok": User("alice")})]))
+    for number in range(9000):
+        bearer.authenticate(context(f"Bearer tok {number}"))
+    assert bearer._memory == {}
+    many = Bearer(Tokens([StaticTokens({f"tok{number}": User("alice") for number in range(9000)})]))
+    for number in range(9000):
+        many.authenticate(context(f"Bearer tok{number}"))
+    assert 0 < len(many._memory) <= 4096
 
 
 @given(st.binary(max_size=40))

@@ -7,13 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from fastapi_core._ext.router import Router
 from fastapi_core.apis.resources import builtin
 from fastapi_core.controlplane.delegation import Delegation
 from fastapi_core.http.exchange import Answer, Response
 from fastapi_core.registry.definition import ResourceDefinition, Subresource
 from fastapi_core.request.context import RequestContext
-from fastapi_core.request.routing import ANY
+from fastapi_core.request.routing import ANY, resource_routes
 
 
 def named(name: str) -> Any:
@@ -147,3 +150,39 @@ def test_one_change_among_a_thousand_is_cheap(delegation: Delegation) -> None:
     # Everything else is the same object: nothing was made again.
     assert all(delegation.current.custom["g1.io", "v1"][name] is router for name, router in routers.items())
     assert late < max(50 * alone, 0.005)
+
+
+SEGMENTS = st.sampled_from(
+    [
+        "apis",
+        "x.io",
+        "y.io",
+        "v1",
+        "v2",
+        "foos",
+        "bars",
+        "namespaces",
+        "status",
+        "a",
+        "",
+        "%66oos",
+        "x%2Eio",
+        "a%2Fb",
+        ".",
+    ]
+)
+SERVED = [custom("x.io", "foos"), custom("x.io", "bars", namespaced=False), custom("y.io", "foos", version="v2")]
+
+
+@given(st.lists(SEGMENTS, max_size=9), st.booleans())
+def test_two_levels_find_what_one_router_of_everything_finds(segments: list[str], trailing: bool) -> None:
+    path = "/apis/" + "/".join(segments) + ("/" if trailing else "")
+    delegation = Delegation()
+    for definition in SERVED:
+        delegation.put_custom(definition, verbs(definition.plural))
+    everything: Router[Any] = Router([route for d in SERVED for route in resource_routes(d, verbs(d.plural))])
+    found, wanted = delegation.lookup(path), everything.lookup(path)
+    assert (found is None) == (wanted is None), path
+    if found is not None and wanted is not None:
+        assert found.params == wanted.params
+        assert found.methods.keys() == wanted.methods.keys()

@@ -236,10 +236,55 @@ async def test_waiting_too_long_is_504() -> None:
     bench = Bench(never)
     answer = await bench.ask("GET", f"{POD}?timeout=1ms")
     assert answer.status == 504
-    assert (
-        b'"message":"Timeout: request did not complete within the allotted timeout","reason":"Timeout"' in answer.body
+    assert answer.body == (
+        b'{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout",'
+        b'"reason":"Timeout","details":{},"code":504}\n'
     )
+    assert header(answer, "Content-Type") == "text/plain; charset=utf-8"
+    assert bench.exposed("apiserver_request_terminations_total") == [
+        'apiserver_request_terminations_total{code="504",component="apiserver",group="",resource="pods",'
+        'scope="resource",subresource="",verb="GET",version="v1"} 1'
+    ]
     assert (await Bench(never, request_timeout=0.001).ask("GET", f"{POD}?timeout=1h")).status == 504
+
+
+async def test_a_write_that_takes_too_long_is_a_whole_status() -> None:
+    async def never(ctx: RequestContext) -> Answer:
+        await asyncio.get_running_loop().create_future()
+        raise AssertionError
+
+    answer = await Bench(never).ask("PUT", f"{POD}?timeout=1ms")
+    assert answer.status == 504
+    assert answer.body == (
+        b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Timeout: request did not '
+        b'complete within requested timeout - context deadline exceeded","reason":"Timeout","details":{},"code":504}\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "limit", "left"),
+    [
+        ("GET", POD, 60.0, 60.0),
+        ("PUT", POD, 60.0, 34.0),
+        ("PUT", POD, 10.0, 10.0),
+        ("PUT", f"{POD}?timeout=1h", 60.0, 34.0),
+        ("PUT", f"{POD}?timeout=20s", 60.0, 20.0),
+        ("GET", f"{POD}?timeout=-5s", 60.0, 60.0),
+        ("GET", f"{POD}?timeout=0", 60.0, 60.0),
+        ("GET", f"{POD}?timeout=5s&timeout=x", 60.0, 5.0),
+        ("GET", f"{POD}?timeout=", 60.0, 60.0),
+        ("POST", "/healthz", 60.0, 60.0),
+    ],
+)
+def test_how_long_requests_may_take(method: str, target: str, limit: float, left: float) -> None:
+    seen: list[float] = []
+
+    def endpoint(ctx: RequestContext) -> Answer:
+        seen.append(ctx.deadline - ctx.started)
+        return ok(ctx)
+
+    assert Bench(endpoint, request_timeout=limit).ask(method, target).status == 200
+    assert seen == [pytest.approx(left)]
 
 
 async def test_a_timeout_inside_the_endpoint_is_not_the_deadline() -> None:
@@ -387,6 +432,7 @@ def test_hsts_and_cors() -> None:
     assert header(answer, "Strict-Transport-Security") == "max-age=31536000; preload"
     assert header(answer, "Access-Control-Allow-Origin") == "https://good"
     assert header(answer, "Access-Control-Allow-Credentials") == "true"
+    assert header(bench.ask("GET", POD, origin=""), "Access-Control-Allow-Origin") is None
     preflight = bench.ask("OPTIONS", POD, token="", origin="http://also")
     assert (preflight.status, header(preflight, "Access-Control-Expose-Headers")) == (204, "Date")
     assert header(bench.ask("GET", POD, origin="https://good.evil"), "Access-Control-Allow-Origin") is None

@@ -137,3 +137,89 @@ def test_flags_that_are_not_in_force_are_announced_once(tmp_path: Path, capsys: 
     assert lines[0].startswith("W")
     assert lines[0].endswith('"Flags not in force" flags="--egress-selector-config-file"')
     assert lines[1].endswith('"Flags without effect" flags="--etcd-prefix --goaway-chance"')
+
+
+def refusals(*arguments: str) -> list[str]:
+    with pytest.raises(OptionsError) as caught:
+        complete(Options.parse(arguments)).close()
+    return caught.value.errors
+
+
+@pytest.mark.parametrize(
+    ("flags", "text"),
+    [
+        (["--oidc-issuer-url=https://i"], "--oidc-client-id: is needed too"),
+        (["--oidc-client-id=x"], "--oidc-issuer-url: is needed too"),
+        (["--oidc-groups-claim=x"], "--oidc-groups-claim: needs --oidc-issuer-url"),
+        (["--oidc-issuer-url=http://i", "--oidc-client-id=x"], "--oidc-issuer-url: 'http://i' is not an https URL"),
+        (["--oidc-issuer-url=https://i", "--oidc-client-id=x", "--oidc-signing-algs=HS256"], "'HS256' is none of"),
+        (["--oidc-issuer-url=https://i", "--oidc-client-id=x", "--oidc-required-claim=x"], "'x' is no pair"),
+        (["--oidc-issuer-url=https://i", "--oidc-client-id=x", "--service-account-issuer=https://i"], "must differ"),
+        (["--service-account-issuer="], "--service-account-issuer: cannot be empty"),
+        (["--service-account-issuer=a", "--service-account-issuer=a"], "is given twice"),
+        (["--service-account-issuer=https://[x"], "was not a valid URL"),
+        (["--service-account-jwks-uri=http://x"], "requires https scheme"),
+        (["--service-account-max-token-expiration=10m"], "must be between 1 hour and 2^32 seconds"),
+        (["--service-account-key-file=/nosuch"], "--service-account-key-file: '/nosuch' does not exist"),
+        (["--authentication-token-webhook-version=v2"], "'v2' is none of v1, v1beta1"),
+        (["--authentication-token-webhook-cache-ttl=-1s"], "cannot be negative"),
+        (["--requestheader-client-ca-file=/nosuch"], "--requestheader-client-ca-file: '/nosuch' does not exist"),
+    ],
+)
+def test_flags_of_authentication_that_do_not_fit(flags: list[str], text: str) -> None:
+    assert any(text in line for line in refusals(*flags)), refusals(*flags)
+
+
+def test_files_of_authentication_that_cannot_be_used(tmp_path: Path) -> None:
+    junk = tmp_path / "junk"
+    junk.write_text("junk: [")
+    names = (
+        "client-ca-file", "requestheader-client-ca-file", "authentication-config", "service-account-key-file",
+        "authentication-token-webhook-config-file",
+    )  # fmt: skip
+    errors = refusals(*(f"--{name}={junk}" for name in names))
+    assert sorted(error.partition(":")[0] for error in errors) == sorted(f"--{name}" for name in names)
+    config = tmp_path / "config"
+    config.write_text(
+        "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\nanonymous: {enabled: true}\n"
+    )
+    assert "leave the flag out" in refusals(f"--authentication-config={config}", "--anonymous-auth=false")[0]
+    flags = [f"--authentication-config={config}", "--oidc-issuer-url=https://i", "--oidc-client-id=x"]
+    assert "mutually exclusive" in refusals(*flags)[0]
+
+
+def test_audiences_and_issuers() -> None:
+    for flags, issuers, audiences in (
+        ([], ("https://kubernetes.default.svc",), ("https://kubernetes.default.svc",)),
+        (["--service-account-issuer=a", "--service-account-issuer=b"], ("a", "b"), ("a", "b")),
+        (["--service-account-issuer=a", "--api-audiences=x,y"], ("a",), ("x", "y")),
+    ):
+        completed = complete(Options.parse(flags))
+        assert (completed.credentials.issuers, completed.credentials.audiences) == (issuers, audiences)
+        completed.close()
+
+
+def test_oidc_flags_are_an_issuer_of_the_configuration() -> None:
+    for flags, prefix in (
+        ([], "https://i#"), (["--oidc-username-claim=email"], ""), (["--oidc-username-prefix=-"], ""),
+        (["--oidc-username-claim=email", "--oidc-username-prefix=p:"], "p:"),
+    ):  # fmt: skip
+        completed = complete(Options.parse(["--oidc-issuer-url=https://i", "--oidc-client-id=c", *flags]))
+        assert completed.credentials.config is not None
+        (jwt,) = completed.credentials.config.jwt
+        assert (jwt.issuer.url, jwt.issuer.audiences, jwt.username.prefix) == ("https://i", ("c",), prefix)
+        completed.close()
+
+
+def test_where_unknown_clients_may_go(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    head = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n"
+    for anonymous, allowed in (
+        ("{enabled: false}", []), ("{enabled: true, conditions: [{path: /livez}]}", ["/livez"]),
+        ("{enabled: true}", ["/healthz", "/livez"]),
+    ):  # fmt: skip
+        config.write_text(f"{head}anonymous: {anonymous}\n")
+        completed = complete(Options.parse([f"--authentication-config={config}", "--authorization-mode=AlwaysAllow"]))
+        known = completed.config.authenticator
+        assert [path for path in ("/healthz", "/livez", "/metrics") if identity(known, None, path)] == allowed
+        completed.close()

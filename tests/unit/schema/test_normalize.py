@@ -362,6 +362,25 @@ def test_compiled_equals_oracle(ref: str, seed: int) -> None:
         assert json.dumps(result.tree) == json.dumps(expected[0])
         assert result.unknown == expected[1]
         assert tree == before
+        sharing = normalize(type_, tree, share=True)
+        assert json.dumps(sharing) == json.dumps(result)
+        assert json.dumps(tree) == json.dumps(before)
         settled = normalize(type_, result.tree)  # a pointer to the zero time prints null, which then means unset
         again = normalize(type_, settled.tree)
         assert (json.dumps(again.tree), again.unknown) == (json.dumps(settled.tree), [])
+
+
+def test_what_is_normal_already_is_shared_on_demand() -> None:
+    type_ = tables.type_of("core/v1.ConfigMap")
+    tree = {
+        "kind": "ConfigMap",
+        "apiVersion": "v1",
+        "metadata": {"name": "a", "labels": {"x": "y"}},
+        "data": {"b": "", "a": ""},
+    }
+    result = normalize(type_, tree, share=True).tree
+    assert result is not tree
+    assert result["metadata"] is tree["metadata"]
+    assert list(result["data"]) == ["a", "b"]
+    assert normalize(type_, result, share=True).tree is result
+    assert normalize(type_, result).tree is not result

@@ -1,0 +1,1 @@
+"""What is written down about requests: policy, events and the backends that keep them."""
