@@ -64,7 +64,7 @@ def _check(node: Node) -> Check:
         return _int_or_string(node, exact)
     if not node.types:
         return _untyped(node, exact)
-    kind, own = _TYPES[node.kind] if node.kind in _TYPES else _Never, _own(node, node.kind)
+    kind, own = _TYPES.get(node.kind, _Never), _own(node, node.kind)
     plain_null = node.nullable and not node.enum
     also = int if kind is float else _Never
 
@@ -239,7 +239,7 @@ def _array(node: Node) -> Check | None:
     if node.items is not None:
         checks.append(_each(node.items))
     if node.list_type in ("set", "map"):
-        checks.append(lambda value: not listtypes.of_list(value, node))
+        checks.append(lambda value: listtypes.all_different(value, node))
     if node.unique:
         checks.append(lambda value: not keywords.has_equal(value))
     return _all(checks)

@@ -99,11 +99,11 @@ def in_enum(value: Any, enum: Sequence[Any]) -> bool:
 def _matches(value: Any, item: Any) -> bool:
     kind, wanted = type(value), type(item)
     if wanted is int and kind is float:
-        return bool(math.isfinite(value)) and math.trunc(value) == item
+        return bool(math.isfinite(value) and math.trunc(value) == item)
     if wanted is float and kind is int:
-        return _float(value) == item
+        return bool(_float(value) == item)
     if wanted is str and kind is int:
-        return 0 <= value <= _LAST_CHARACTER and chr(value) == item
+        return bool(0 <= value <= _LAST_CHARACTER and chr(value) == item)
     return same(value, item)
 
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from fastapi_core.cel import rules
 from fastapi_core.cel.costs import RUNTIME_BUDGET
 from fastapi_core.cel.decls import Decl
-from fastapi_core.cel.environment import Environment
-from fastapi_core.cel.errors import NO_OVERLOAD, CompileError, CostError, EvalError, OutputTypeError
+from fastapi_core.cel.errors import NO_OVERLOAD, CostError, EvalError
 from fastapi_core.cel.names import escape
-from fastapi_core.cel.program import Budget, Program, compile_expression
+from fastapi_core.cel.program import Budget
 from fastapi_core.cel.schemas import from_schema
-from fastapi_core.cel.types import BOOL, STRING, Type, optional_of
 from fastapi_core.cel.values import NONE, Optional
 from fastapi_core.errors import OMITTED, FieldError, go_quote
 from fastapi_core.structural import fieldpath
@@ -29,59 +28,14 @@ _MESSAGE_EXHAUSTED: Final = (
 )
 _NO_OVERLOAD: Final = "call arguments did not match a supported operator, function or macro signature for rule"
 _MESSAGE_LIMIT: Final = 5 * 1024
-_SELF_NAME: Final = "selfType"
 _REASONS: Final = {
     "FieldValueForbidden": "Forbidden",
     "FieldValueRequired": "Required value",
     "FieldValueDuplicate": "Duplicate value",
 }
-#: Expressions that are stored already may use what the newest version knows.
-STORED_VERSION: Final = (1, 999)
 NO_TYPE: Final = "failed to convert to declType for CEL validation rules"
 
 Warn = Callable[[str], None]
-
-
-class Refused(Exception):  # noqa: N818 - an outcome, reported where the rule stands
-    """An expression that does not compile, or not to the type wanted."""
-
-
-class Compiler:
-    """Compiles the rules of one node, whose declared type is `decl`."""
-
-    def __init__(self, decl: Decl, version: tuple[int, int] | None = None) -> None:
-        self._decl = decl.named(_SELF_NAME)
-        self._version = version
-        self._made: dict[tuple[bool, tuple[int, int] | None], Environment] = {}
-
-    def environment(self, optional: bool, version: tuple[int, int] | None) -> Environment:
-        key = (optional, version)
-        if key not in self._made:
-            decl = self._decl
-            variables: Mapping[str, Type | Decl] = {
-                "self": decl,
-                "oldSelf": optional_of(decl.type) if optional else decl,
-            }
-            self._made[key] = Environment(variables) if version is None else Environment(variables, version=version)
-        return self._made[key]
-
-    def rule(self, rule: Json, version: tuple[int, int] | None = None) -> Program:
-        return self._compile(rule["rule"], rule, BOOL, "cel expression must evaluate to a bool", "", version)
-
-    def message(self, rule: Json, version: tuple[int, int] | None = None) -> Program:
-        refusal = "messageExpression must evaluate to a string"
-        return self._compile(rule["messageExpression"], rule, STRING, refusal, "messageExpression ", version)
-
-    def _compile(
-        self, text: str, rule: Json, wanted: Type, refusal: str, prefix: str, version: tuple[int, int] | None
-    ) -> Program:
-        environment = self.environment(bool(rule.get("optionalOldSelf")), version or self._version)
-        try:
-            return compile_expression(text, environment, [wanted])
-        except CompileError as error:
-            raise Refused(f"{prefix}compilation failed: {error}") from None
-        except OutputTypeError:
-            raise Refused(refusal) from None
 
 
 class Rule:
@@ -89,26 +43,14 @@ class Rule:
 
     __slots__ = ("error", "message", "old", "optional", "path", "program", "source")
 
-    def __init__(self, source: Json, schema: Mapping[str, Any], compiler: Compiler) -> None:
-        self.source = source
-        self.optional = bool(source.get("optionalOldSelf"))
-        self.program: Program | None = None
-        self.message: Program | None = None
-        self.error = ""
-        self.old = False
-        try:
-            self.program = compiler.rule(source)
-        except Refused as refused:
-            self.error = str(refused)
-            self.path = ""
-            return
-        self.old = "oldSelf" in self.program.variables
-        if source.get("messageExpression"):
-            try:
-                self.message = compiler.message(source)
-            except Refused:
-                self.message = None
-        place = source.get("fieldPath") or ""
+    def __init__(self, rule: rules.Rule, schema: Mapping[str, Any]) -> None:
+        self.source = rule.source
+        self.optional = bool(self.source.get("optionalOldSelf"))
+        self.program = rule.program
+        self.message = rule.message
+        self.error = rule.error
+        self.old = rule.uses_old_self
+        place = self.source.get("fieldPath") or ""
         found = fieldpath.resolve(place, schema) if place else None
         self.path = found.path if found is not None else ""
 
@@ -152,12 +94,10 @@ class Rules:
     def compiled(self) -> list[Rule]:
         """The rules of the node itself."""
         if self._compiled is None:
-            sources = [rule for rule in self.node.rules if (rule.get("rule") or "").strip()]
-            if sources and self._decl is not None:
-                compiler = Compiler(self._decl, STORED_VERSION)
-                self._compiled = [Rule(source, self._schema, compiler) for source in sources]
-            else:
-                self._compiled = []
+            self._compiled = []
+            if self.node.rules and self._decl is not None:
+                made = rules.compile_rules(self._schema, self._decl, rules.NEWEST).rules
+                self._compiled = [Rule(rule, self._schema) for rule in made if rule.program is not None or rule.error]
         return self._compiled
 
     @property
@@ -232,7 +172,7 @@ class _Forgiving:
 
 
 def evaluate(
-    rules: Rules,
+    found: Rules,
     value: Any,
     old: Any,
     correlated: Correlated | None,
@@ -244,7 +184,7 @@ def evaluate(
     """Run all rules of a value; `budget` when others have run before (it is below zero when it did not suffice)."""
     run = _Run(budget or Budget(RUNTIME_BUDGET), warn)
     try:
-        run.value(rules, value, old, path, _Forgiving(correlated, None))
+        run.value(found, value, old, path, _Forgiving(correlated, None))
     except _Stop:
         run.budget.remaining = -1
     return run.errors
@@ -256,59 +196,59 @@ class _Run:
         self.budget = budget
         self._warn = warn
 
-    def value(self, rules: Rules, value: Any, old: Any, path: str, origin: _Forgiving) -> None:
+    def value(self, here: Rules, value: Any, old: Any, path: str, origin: _Forgiving) -> None:
         if value is None:
             return
-        if rules.broken:
-            text = f"rule compiler initialization error: {rules.broken}"
-            self.errors.append(FieldError("Invalid value", path or "<nil>", text, rules.kind))
+        if here.broken:
+            text = f"rule compiler initialization error: {here.broken}"
+            self.errors.append(FieldError("Invalid value", path or "<nil>", text, here.kind))
         else:
-            self._own(rules, value, old, path, origin)
+            self._own(here, value, old, path, origin)
         if type(value) is dict:
-            self._object(rules, value, old if type(old) is dict else {}, path, origin)
+            self._object(here, value, old if type(old) is dict else {}, path, origin)
         elif type(value) is list:
-            self._list(rules, value, old, path, origin)
+            self._list(here, value, old, path, origin)
 
-    def _object(self, rules: Rules, tree: Json, old: Json, path: str, origin: _Forgiving) -> None:
-        extra = rules.extra()
+    def _object(self, here: Rules, tree: Json, old: Json, path: str, origin: _Forgiving) -> None:
+        extra = here.extra()
         if extra is not None:
             for name in sorted(tree):
                 self.value(extra, tree[name], old.get(name), join(path, f"[{name}]"), origin.member(name))
-        for name, member in rules.members().items():
+        for name, member in here.members().items():
             if name in tree:
                 self.value(member, tree[name], old.get(name), join(path, f".{name}"), origin.member(name))
 
-    def _list(self, rules: Rules, items: list[Any], old: Any, path: str, origin: _Forgiving) -> None:
-        inner = rules.items()
+    def _list(self, here: Rules, items: list[Any], old: Any, path: str, origin: _Forgiving) -> None:
+        inner = here.items()
         if inner is not None:
-            before = by_key(old, rules.node)
+            before = by_key(old, here.node)
             for index, item in enumerate(items):
                 place = f"{path}[{index}]"
-                self.value(inner, item, find(before, item, rules.node), place, origin.item(index))
+                self.value(inner, item, find(before, item, here.node), place, origin.item(index))
 
-    def _own(self, rules: Rules, value: Any, old: Any, path: str, origin: _Forgiving) -> None:
-        compiled = rules.compiled()
+    def _own(self, here: Rules, value: Any, old: Any, path: str, origin: _Forgiving) -> None:
+        compiled = here.compiled()
         if not compiled:
             return
         if self.budget.remaining <= 0:
-            self._invalid(rules, path, _EXHAUSTED)
+            self._invalid(here, path, _EXHAUSTED)
             raise _Stop
         for rule in compiled:
             if rule.error:
-                self._invalid(rules, path, f"rule compile error: {rule.error}")
+                self._invalid(here, path, f"rule compile error: {rule.error}")
                 continue
             if rule.old and old is None and not rule.optional:
                 continue
             activation = {"self": value, "oldSelf": old}
             if rule.optional:
                 activation["oldSelf"] = NONE if old is None else Optional(old)
-            if not self._holds(rules, rule, activation, path):
-                self._failed(rules, rule, activation, path, origin)
+            if not self._holds(here, rule, activation, path):
+                self._failed(here, rule, activation, path, origin)
 
-    def _invalid(self, rules: Rules, path: str, text: str) -> None:
-        self.errors.append(FieldError("Invalid value", path or "<nil>", text, rules.kind))
+    def _invalid(self, here: Rules, path: str, text: str) -> None:
+        self.errors.append(FieldError("Invalid value", path or "<nil>", text, here.kind))
 
-    def _holds(self, rules: Rules, rule: Rule, activation: Json, path: str) -> bool:
+    def _holds(self, here: Rules, rule: Rule, activation: Json, path: str) -> bool:
         """Whether a rule is met. One that cannot be evaluated is an error of its own, and counts as met."""
         assert rule.program is not None
         problem: Exception | None = None
@@ -318,21 +258,21 @@ class _Run:
         except (EvalError, CostError) as error:
             problem = error
         if self.budget.exhausted:
-            self._invalid(rules, path, _EXHAUSTED)
+            self._invalid(here, path, _EXHAUSTED)
             raise _Stop
         if problem is None:
             return result
         if isinstance(problem, CostError):
             text = "no further validation rules will be run due to call cost exceeds limit for rule"
-            self._invalid(rules, path, f"'{problem}': {text}: {rule.title}")
+            self._invalid(here, path, f"'{problem}': {text}: {rule.title}")
             raise _Stop
         if str(problem).startswith(NO_OVERLOAD):
-            self._invalid(rules, path, f"'{problem}': {_NO_OVERLOAD}: {rule.title}")
+            self._invalid(here, path, f"'{problem}': {_NO_OVERLOAD}: {rule.title}")
         else:
-            self._invalid(rules, path, f"{problem} evaluating rule: {rule.title}")
+            self._invalid(here, path, f"{problem} evaluating rule: {rule.title}")
         return True
 
-    def _failed(self, rules: Rules, rule: Rule, activation: Json, path: str, origin: _Forgiving) -> None:
+    def _failed(self, here: Rules, rule: Rule, activation: Json, path: str, origin: _Forgiving) -> None:
         place = join(path, f".{rule.path}") if rule.path else path
         place = place or "<nil>"
         stop = ""
@@ -343,9 +283,9 @@ class _Run:
             except _OverBudget as over:
                 stop = str(over)
         if stop:
-            error = FieldError("Invalid value", place, stop, rules.kind)
+            error = FieldError("Invalid value", place, stop, here.kind)
         else:
-            value = OMITTED if rules.kind in ("object", "array") else activation["self"]
+            value = OMITTED if here.kind in ("object", "array") else activation["self"]
             type_ = _REASONS.get(rule.source.get("reason") or "", "Invalid value")
             text = rule.text if detail is None else detail
             error = FieldError(type_, place, "" if type_ == "Duplicate value" else text, value)

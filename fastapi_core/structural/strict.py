@@ -24,7 +24,7 @@ NOWHERE: Final = "<nil>"
 class Result:
     """Errors in order with their full texts, and how many checks were made and passed."""
 
-    __slots__ = ("count", "errors", "_texts")
+    __slots__ = ("_texts", "count", "errors")
 
     def __init__(self) -> None:
         self.errors: list[tuple[str, FieldError]] = []
