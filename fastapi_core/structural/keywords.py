@@ -148,7 +148,7 @@ def range_problem(number: Number, kind: str, form: str) -> str | None:
 
 def _is_float32(value: float) -> bool:
     try:
-        struct.pack("f", value)
+        struct.pack("<f", value)
     except OverflowError:
         return False
     return True
