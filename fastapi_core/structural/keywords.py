@@ -7,12 +7,10 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import orjson
-
 from fastapi_core.errors import go_float
 from fastapi_core.structural.correlation import same
 from fastapi_core.structural.listtypes import identity
-from fastapi_core.structural.nodes import Node
+from fastapi_core.structural.nodes import Node, canonical
 
 INT_MIN: Final = -(2**63)
 INT_MAX: Final = 2**63 - 1
@@ -108,7 +106,7 @@ def _matches(value: Any, item: Any) -> bool:
 
 
 def compact(value: Any) -> str:
-    return orjson.dumps(value).decode()
+    return canonical(value).decode()
 
 
 def counted(number: int, what: str) -> str:

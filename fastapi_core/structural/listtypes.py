@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
 from fastapi_core.errors import FieldError
 from fastapi_core.structural.coercion import children, join
-from fastapi_core.structural.nodes import Node
+from fastapi_core.structural.nodes import Node, canonical
 
 _ONLY_TEXTS = {str}
 _NOT_OBJECT = "must be an object for an array of list-type map"
@@ -89,5 +87,5 @@ def identity(value: Any) -> Any:
     if kind is str:
         return value
     if kind is dict or kind is list:
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_SUBCLASS)
+        return canonical(value)
     return kind, value

@@ -6,6 +6,7 @@ descriptions say. What walks need (tables, closures) is put into a node when a w
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 from weakref import WeakValueDictionary
@@ -206,7 +207,7 @@ def node_of(schema: Mapping[str, Any]) -> Node:
     more = schema.get("additionalProperties")
     children = _Children(schema)
     key = (
-        orjson.dumps(own, option=orjson.OPT_SORT_KEYS),
+        canonical(own),
         more if isinstance(more, bool) else None,
         children.key(),
     )
@@ -214,6 +215,14 @@ def node_of(schema: Mapping[str, Any]) -> Node:
     if node is None:
         node = _NODES[key] = Node(schema, children)
     return node
+
+
+def canonical(value: Any) -> bytes:
+    """The same bytes for equal JSON, whatever the order of members."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # integers of more than 64 bits
+        return json.dumps(value, sort_keys=True).encode()
 
 
 def copy_json(value: Any) -> Any:

@@ -23,12 +23,14 @@ def prune_value(value: Any, node: Node) -> bool:
 def drop_unknown(value: Any) -> list[str]:
     """Everything is unknown in what has no schema: all members of objects, also of those in lists."""
     found: list[str] = []
-    if type(value) is dict:
-        found.extend(value)
-        value.clear()
-    elif type(value) is list:
-        for index, item in enumerate(value):
-            found.extend(_under(f"[{index}]", drop_unknown(item)))
+    pending: list[tuple[str, Any]] = [("", value)]
+    while pending:
+        path, inner = pending.pop()
+        if type(inner) is dict:
+            found.extend(f"{path}.{name}" if path else name for name in inner)
+            inner.clear()
+        elif type(inner) is list:
+            pending.extend((f"{path}[{index}]", item) for index, item in enumerate(inner))
     return found
 
 
