@@ -180,16 +180,6 @@ def _has_schemas(value: Any, schema: Any) -> bool:
     return schema is not None and not isinstance(value, list)
 
 
-JSON = st.recursive(
-    st.one_of(SCALARS, st.sampled_from(["object", "array", "string", "self.a", "self == oldSelf", "("])),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3),
-        st.dictionaries(st.sampled_from([*NAMES, "properties", "items"]), inner, max_size=3),
-    ),
-    max_leaves=8,
-)
-
-
 @settings(max_examples=150, deadline=None)
 @given(cases(), st.booleans())
 def test_problems_of_random_schemas(case: tuple[Schema, dict[str, Any]], status: bool) -> None:
