@@ -12,13 +12,16 @@ from fastapi_core import __version__
 from fastapi_core.apis.validation.security import Policy
 from fastapi_core.controlplane import authority, gates, hooks, identity
 from fastapi_core.controlplane.checks import ORDER
+from fastapi_core.controlplane.custom import CustomResources
 from fastapi_core.controlplane.delegation import Delegation
+from fastapi_core.crd.serving import Surroundings
 from fastapi_core.controlplane.flowcontrol import debug_routes, flow_control
 from fastapi_core.controlplane.metrics import WatchMetrics, export_storage_metrics, export_version_metrics
 from fastapi_core.controlplane.opened import open_store
 from fastapi_core.discovery.documents import DiscoveryDocuments
 from fastapi_core.discovery.endpoints import DiscoveryEndpoints
 from fastapi_core.discovery.index import VersionInfo, index_routes, listed_paths
+from fastapi_core.discovery.live import LiveDocuments
 from fastapi_core.openapi.documents import OpenAPIDocuments
 from fastapi_core.openapi.endpoints import OpenAPIEndpoints
 from fastapi_core.request.routing import ANY, Route
@@ -48,7 +51,7 @@ async def compose(completed: Completed) -> GenericServer:
         flow=(flow.control, flow.estimator) if flow is not None else None,
     )
     delegation = Delegation()
-    documents = DiscoveryDocuments(resources.definitions)
+    documents = LiveDocuments(DiscoveryDocuments(resources.definitions), resources.definitions)
     discovery = DiscoveryEndpoints(documents, _yaml)
     server = GenericServer(config, lambda: delegation.current, known_group=delegation.known_group)
     server.health.arrange(ORDER)
@@ -58,7 +61,7 @@ async def compose(completed: Completed) -> GenericServer:
     async def announce() -> None:
         """The port may be known only now; /api tells it to clients."""
         address = completed.url(server.port).removeprefix("https://")
-        discovery.documents = DiscoveryDocuments(resources.definitions, server_address=address)
+        documents.rebase(DiscoveryDocuments(resources.definitions, server_address=address))
 
     server.add_hook("announce-server-address", announce)
     server.on_shutdown(lambda: watches.shutdown(config.watch_grace), "watches")
@@ -82,6 +85,16 @@ async def compose(completed: Completed) -> GenericServer:
     if flow is not None:
         routes += debug_routes(flow.control)
     delegation.set_builtin(routes, documents.versions)
+    around = Surroundings(
+        opened.storage,
+        opened.cacher,
+        lambda: resources.admission,
+        config.authorizer,
+        watches,
+        resources.backends,
+        lambda definition: None,
+    )
+    CustomResources(resources.stores, around, delegation, discovery, documents).install(server)
     return server
 
 

@@ -83,6 +83,13 @@ class WatchServer:
     def closed(self, watch: Watch) -> None:
         self._open.discard(watch)
 
+    def end_resource(self, group: str, plural: str) -> None:
+        """End the watches of a resource that is served otherwise from now on, or no longer."""
+        for watch in tuple(self._open):
+            definition = watch.scope.definition
+            if definition.group == group and definition.plural == plural:
+                watch.end()
+
     @property
     def count(self) -> int:
         return len(self._open)
