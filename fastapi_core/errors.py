@@ -6,6 +6,7 @@ Back ends raise `StorageError`; only the registry turns those into an `APIError`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -128,6 +129,10 @@ _VALUE_SHOWN = frozenset(
 _SHOWN_AS = {"TypeInvalid": "Invalid value"}
 
 
+#: What Go escapes in JSON besides what must be.
+_MARKUP = re.compile("[<>&\u2028\u2029]")
+
+
 def go_value(value: Any) -> str:
     """A value as the reference prints it inside a validation message."""
     if value is None:
@@ -142,7 +147,7 @@ def go_value(value: Any) -> str:
         return str(value)
     import orjson
 
-    return orjson.dumps(value).decode()
+    return _MARKUP.sub(lambda match: f"\\u{ord(match[0]):04x}", orjson.dumps(value).decode())
 
 
 def go_float(value: float) -> str:

@@ -266,7 +266,9 @@ def validate_metadata(tree: Tree, old: Tree | None, *, definition: ResourceDefin
     """
     metadata: Tree = tree.get("metadata") or {}
     if old is None:
-        return _object(metadata, definition.namespaced, name_check(definition)) + _qualified_finalizers(metadata, definition)
+        return _object(metadata, definition.namespaced, name_check(definition)) + _qualified_finalizers(
+            metadata, definition
+        )
     before: Tree = old.get("metadata") or {}
     if _unchanged(metadata, before) and not _managers(metadata.get("managedFields")):
         return []

@@ -19,7 +19,7 @@ __all__ = ["Coerced", "Schema", "compiled", "problems"]
 def __getattr__(name: str) -> object:
     """The validation of schemas is loaded with the first definition, not with the first object."""
     if name == "problems":
-        from fastapi_core.structural.problems import problems
+        from fastapi_core.structural.definition import problems
 
         return problems
     raise AttributeError(name)

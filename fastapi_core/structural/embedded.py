@@ -35,9 +35,7 @@ def validate(value: Any, node: Node, path: str = "", *, embedded: bool | None = 
 
 def resource(tree: Json, path: str = "") -> list[FieldError]:
     """Those of one object."""
-    errors = [
-        FieldError("Required value", join(path, name)) for name in ("apiVersion", "kind") if name not in tree
-    ]
+    errors = [FieldError("Required value", join(path, name)) for name in ("apiVersion", "kind") if name not in tree]
     if "apiVersion" in tree:
         errors += _text(tree["apiVersion"], join(path, "apiVersion"), _group_version)
     if "kind" in tree:

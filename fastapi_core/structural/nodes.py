@@ -22,11 +22,11 @@ _DESCRIBING: Final = frozenset(
     | {"patternProperties", "additionalItems"}
 )
 _NESTED: Final = frozenset({"properties", "additionalProperties", "items", "allOf", "anyOf", "oneOf", "not"})
-_FORMATS: Final = frozenset(
-    (
-        "bsonobjectid uri email hostname ipv4 ipv6 cidr mac uuid uuid3 uuid4 uuid5 isbn isbn10 isbn13 creditcard ssn "
-        "hexcolor rgbcolor byte password date duration datetime k8sshortname k8slongname"
-    ).split()
+#: Formats of strings that are checked, without dashes.
+FORMATS: Final = frozenset(
+    {"bsonobjectid", "uri", "email", "hostname", "ipv4", "ipv6", "cidr", "mac", "uuid", "uuid3", "uuid4", "uuid5"}
+    | {"isbn", "isbn10", "isbn13", "creditcard", "ssn", "hexcolor", "rgbcolor", "byte", "password", "date", "duration"}
+    | {"datetime", "k8sshortname", "k8slongname"}
 )
 META: Final = frozenset({"apiVersion", "kind", "metadata"})
 
@@ -107,10 +107,10 @@ class Node:
         self.rules: tuple[Json, ...] = tuple(schema.get("x-kubernetes-validations") or ())
         self._keywords(schema)
         below = [*self.properties.values(), *(node for node in (self.extra, self.items) if node is not None)]
-        self.has_defaults = any(node.default is not None or node.has_defaults for node in below)
-        self.has_embedded = self.embedded or any(node.has_embedded for node in below)
-        self.has_lists = self.list_type in ("set", "map") or any(node.has_lists for node in below)
-        self.has_rules = bool(self.rules) or any(node.has_rules for node in below)
+        self.has_defaults: bool = any(node.default is not None or node.has_defaults for node in below)
+        self.has_embedded: bool = self.embedded or any(node.has_embedded for node in below)
+        self.has_lists: bool = self.list_type in ("set", "map") or any(node.has_lists for node in below)
+        self.has_rules: bool = bool(self.rules) or any(node.has_rules for node in below)
         self.check: Check | None = None
         #: Tables of the walks, by walk.
         self.walks: dict[str, Any] = {}
@@ -149,7 +149,7 @@ def _effective_format(name: str, types: tuple[str, ...]) -> str:
         return ""
     kind = types[0] if len(types) == 1 else ""
     if kind in ("", "string"):
-        return name if canonical_format(name) in _FORMATS else ""
+        return name if canonical_format(name) in FORMATS else ""
     if kind == "integer":
         return name if name in ("int32", "int64") else ""
     if kind == "number":

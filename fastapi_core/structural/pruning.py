@@ -6,8 +6,6 @@ from typing import Any
 
 from fastapi_core.structural.nodes import META, Json, Node, copy_json
 
-_NOTHING: dict[str, Node] = {}
-
 
 def prune(tree: Json, node: Node) -> list[str]:
     """Prune a whole object in place; the sorted paths of what was unknown."""
@@ -41,44 +39,42 @@ def _under(prefix: str, paths: list[str]) -> list[str]:
 def _object(tree: Json, node: Node, embedded: bool) -> list[str] | None:
     found: list[str] | None = None
     gone: list[str] | None = None
-    properties = node.properties
+    properties, extra = node.properties, node.extra
     for name, value in tree.items():
-        member = properties.get(name)
+        member = properties.get(name, extra)
         if member is None:
-            if embedded and name in META:
-                continue
-            member = node.extra
-            if member is None:
-                if node.preserve and not node.open:
-                    continue
-                if not node.open:
-                    if gone is None:
-                        gone = []
-                    gone.append(name)
-                    if found is None:
-                        found = []
-                    found.append(name)
-                    continue
-                paths = drop_unknown(value)
-                if paths:
-                    found = [*(found or ()), *_under(name, paths)]
-                continue
-        if value is None:
+            paths, stays = _without_schema(name, value, node, embedded)
+            if not stays:
+                gone = [*(gone or ()), name]
+        elif value is None:
             if not member.nullable and member.default is None:
-                if gone is None:
-                    gone = []
-                gone.append(name)
+                gone = [*(gone or ()), name]
             continue
-        kind = type(value)
-        if kind is not dict and kind is not list or (embedded and name in META):
-            continue
-        inner = _object(value, member, member.embedded) if kind is dict else _list(value, member, member.preserve)
-        if inner:
-            found = [*(found or ()), *_under(name, inner)]
+        else:
+            kind = type(value)
+            if kind is dict:
+                paths = None if embedded and name in META else _object(value, member, member.embedded)
+            elif kind is list:
+                paths = None if embedded and name in META else _list(value, member, member.preserve)
+            else:
+                continue
+            if paths:
+                paths = _under(name, paths)
+        if paths:
+            found = [*(found or ()), *paths]
     if gone is not None:
         for name in gone:
             del tree[name]
     return found
+
+
+def _without_schema(name: str, value: Any, node: Node, embedded: bool) -> tuple[list[str] | None, bool]:
+    """What is unknown of a member that no schema describes, and whether it stays."""
+    if embedded and name in META:
+        return None, True
+    if node.open:
+        return _under(name, drop_unknown(value)), True
+    return (None, True) if node.preserve else ([name], False)
 
 
 def _list(items: list[Any], node: Node, preserve: bool) -> list[str] | None:

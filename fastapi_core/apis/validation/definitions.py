@@ -6,11 +6,15 @@ What all versions have in common the reference keeps once, and names it so in er
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
-from fastapi_core.apis.validation import formats, schemas
+from fastapi_core import structural
+from fastapi_core.apis.validation import formats
 from fastapi_core.apis.validation.admission import review_versions, webhook_service, webhook_url
 from fastapi_core.apis.validation.rules import IMMUTABLE, Report, Tree, choice
+from fastapi_core.structural.fieldpath import PathError, follow
+from fastapi_core.structural.structure import walk
 
 _SCOPE = choice("scope", "Cluster", "Namespaced", empty=1)
 _MIXED: Final = "may have mixed case, but should otherwise match: "
@@ -125,8 +129,12 @@ def _preserve_start(spec: Tree, versions: list[Tree], report: Report) -> None:
     for index, version in enumerate(versions):
         if _schema(version) is None:
             report.required(f".spec.versions[{index}].schema.openAPIV3Schema")
-    if spec.get("preserveUnknownFields") and any(schemas.has_defaults(_schema(version) or {}) for version in versions):
+    if spec.get("preserveUnknownFields") and any(_has_defaults(_schema(version) or {}) for version in versions):
         report.invalid(".spec.preserveUnknownFields", True, "must be false in order to use defaults in the schema")
+
+
+def _has_defaults(schema: Tree) -> bool:
+    return any(inner.get("default") is not None for inner in walk(schema))
 
 
 def _versions(spec: Tree, versions: list[Tree], common: Tree, report: Report) -> None:
@@ -181,10 +189,19 @@ def _extras(
 ) -> None:
     """Schema, subresources, columns and selectable fields, of one version or of all."""
     subresources: Tree = parts.get("subresources") or {}
+    old = _old_schemas(report)
     found = ((parts.get("validation") or schema or {}).get("openAPIV3Schema")) if parts or schema else None
     if found is not None and "validation" in parts:
         at = f"{path}.{schema_name}.openAPIV3Schema"
-        schemas.validate_root(found, at, report, status=subresources.get("status") is not None)
+        report.extend(
+            structural.problems(
+                found,
+                at[1:],
+                status=subresources.get("status") is not None,
+                old=old,
+                unchanged=found in old,
+            )
+        )
     if subresources.get("scale") is not None:
         _scale(subresources["scale"], path + ".subresources.scale", report)
     for index, column in enumerate(parts.get("additionalPrinterColumns") or ()):
@@ -194,6 +211,12 @@ def _extras(
         report.invalid(path + ".selectableFields", "", "may only be set when validations.schema is included")
     elif fields:
         _selectable(fields, found or {}, path + ".selectableFields", report)
+
+
+def _old_schemas(report: Report) -> list[Tree]:
+    """The schemas of the definition that is updated."""
+    versions = ((report.old or {}).get("spec") or {}).get("versions") or ()
+    return [schema for version in versions if (schema := _schema(version)) is not None]
 
 
 def _scale(scale: Tree, path: str, report: Report) -> None:
@@ -249,20 +272,20 @@ def _selectable(fields: list[Tree], schema: Tree, path: str, report: Report) -> 
             report.duplicate(at, place)
             continue
         seen.add(place)
-        problem = _place_problem(place, schema)
-        if problem:
+        for problem in _place_problems(place, schema):
             report.invalid(at, place, problem)
 
 
-def _place_problem(place: str, schema: Tree) -> str:
-    if not place.startswith("."):
-        return f"is an invalid path: expected [ or . but got: {place.partition('.')[0].partition('[')[0]}"
-    if "[" in place:
-        return "is an invalid path: array notation is not allowed"
-    found = None if place.startswith(".metadata") else schemas.find(schema, place)
-    if found is None:
-        return "is an invalid path: does not refer to a valid field"
-    return "" if found.get("type") in ("string", "boolean", "integer") else _SELECTABLE
+def _place_problems(place: str, schema: Tree) -> Iterator[str]:
+    try:
+        found = follow(place, schema, brackets=False)
+    except PathError as error:
+        yield f"is an invalid path: {error}"
+        return
+    if place.split(".")[1:2] == ["metadata"]:
+        yield "must not point to fields in metadata"
+    if found.schema.get("type") not in ("string", "boolean", "integer"):
+        yield _SELECTABLE
 
 
 def _conversion(conversion: Tree, path: str, report: Report) -> None:
