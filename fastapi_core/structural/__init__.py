@@ -11,7 +11,12 @@ find out what to tell the client, with the reference's texts, order and quirks.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from fastapi_core.structural.schema import Coerced, Schema, compiled
+
+if TYPE_CHECKING:
+    from fastapi_core.structural.definition import problems
 
 __all__ = ["Coerced", "Schema", "compiled", "problems"]
 

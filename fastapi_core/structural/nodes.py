@@ -85,10 +85,7 @@ class Node:
     )
 
     def __init__(self, schema: Mapping[str, Any], children: _Children) -> None:
-        kind = schema.get("type") or ""
-        self.types: tuple[str, ...] = (kind,) if kind else ()
-        if schema.get("x-kubernetes-int-or-string"):
-            self.types = ("integer", "string")
+        self.types = types_of(schema)
         self.properties = children.properties
         self.extra = children.extra
         more = schema.get("additionalProperties")
@@ -117,7 +114,7 @@ class Node:
 
     def _keywords(self, schema: Mapping[str, Any]) -> None:
         self.enum: tuple[Any, ...] = tuple(schema.get("enum") or ())
-        self.format = _effective_format(schema.get("format") or "", self.types)
+        self.format = effective_format(schema.get("format") or "", self.types)
         self.pattern: str = schema.get("pattern") or ""
         self.max_length: int | None = schema.get("maxLength")
         self.min_length: int | None = schema.get("minLength")
@@ -143,7 +140,15 @@ class Node:
         return self.properties.get(name) or self.extra
 
 
-def _effective_format(name: str, types: tuple[str, ...]) -> str:
+def types_of(schema: Mapping[str, Any]) -> tuple[str, ...]:
+    """The types a schema allows; none allows all."""
+    if schema.get("x-kubernetes-int-or-string"):
+        return ("integer", "string")
+    kind = schema.get("type") or ""
+    return (kind,) if kind else ()
+
+
+def effective_format(name: str, types: tuple[str, ...]) -> str:
     """A format that is checked for the type; others are only notes."""
     if not name:
         return ""
