@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
+from fastapi_core import errors
 from fastapi_core.codec import json as json_codec
 from fastapi_core.crd import jsonpath
 from fastapi_core.crd.definitions import PrinterColumn
@@ -58,7 +59,7 @@ def _text(value: Any) -> Cell:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        return json_codec.encode(value).decode()
+        return errors.go_float(value)
     return str(value) if isinstance(value, int) else json_codec.encode(value).decode()
 
 
