@@ -76,7 +76,8 @@ async def compose(completed: Completed) -> GenericServer:
     routes += discovery.routes()
     routes += server_routes.routes(server)
     routes += who.routes(server)
-    routes += _openapi_routes(OpenAPIEndpoints(OpenAPIDocuments(resources.definitions)))
+    openapi = OpenAPIEndpoints(OpenAPIDocuments(resources.definitions))
+    routes += _openapi_routes(openapi)
     version = VersionInfo(product_version=__version__).tree()
     export_version_metrics(metrics, version)
     routes += _pages(routes, options, version)
@@ -94,7 +95,8 @@ async def compose(completed: Completed) -> GenericServer:
         resources.backends,
         lambda definition: None,
     )
-    CustomResources(resources.stores, around, delegation, discovery, documents).install(server)
+    custom = CustomResources(resources.definitions, resources.stores, around, delegation, discovery, documents, openapi)
+    custom.install(server)
     return server
 
 

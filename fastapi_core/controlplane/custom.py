@@ -13,11 +13,13 @@ from fastapi_core.crd.registration import Registration
 from fastapi_core.crd.serving import Resource, Surroundings
 from fastapi_core.discovery.endpoints import DiscoveryEndpoints
 from fastapi_core.discovery.live import LiveDocuments
+from fastapi_core.openapi.documents import OpenAPIDocuments
+from fastapi_core.openapi.endpoints import OpenAPIEndpoints
 from fastapi_core.registry import lifecycle
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from fastapi_core.registry.store import ResourceStore
     from fastapi_core.server.generic import GenericServer
@@ -31,16 +33,20 @@ class CustomResources:
 
     def __init__(
         self,
+        definitions: Sequence[ResourceDefinition],
         stores: Mapping[str, ResourceStore],
         around: Surroundings,
         delegation: Delegation,
         discovery: DiscoveryEndpoints,
         documents: LiveDocuments,
+        openapi: OpenAPIEndpoints,
     ) -> None:
         self._around = around
         self._delegation = delegation
         self._discovery = discovery
         self._documents = documents
+        self._openapi = openapi
+        self._definitions = definitions
         self._resources: dict[str, Resource] = {}
         self._groups: dict[str, dict[str, Resource]] = {}
         self._versions: dict[str, set[str]] = {}
@@ -109,10 +115,16 @@ class CustomResources:
         versions = self._documents.put(group, declared)
         routes = self._discovery.group_routes(group, versions, whole=group not in self._builtin) if versions else []
         self._delegation.put_documents(group, routes)
+        self._openapi.outdate(self._described)
         before = self._versions.pop(group, set())
         if versions:
             self._versions[group] = set(versions)
         self._registration.settle(group, set(versions), before)
+
+
+    def _described(self, previous: OpenAPIDocuments) -> OpenAPIDocuments:
+        kinds = [served.described() for made in self._resources.values() for served in made.versions.values()]
+        return OpenAPIDocuments(self._definitions, custom=kinds, previous=previous)
 
 
 def terminate(tree: Tree) -> None:

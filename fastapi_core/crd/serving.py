@@ -6,12 +6,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from fastapi_core import errors
 from fastapi_core._ext.router import Router
-from fastapi_core.crd.definitions import VERBS, Definition, Names, Version
+from fastapi_core.crd.definitions import VERBS, Definition, Names, Version, schema_of
 from fastapi_core.crd.form import CustomType, LazyForm
 from fastapi_core.crd.scope import Converter, CustomScope, CustomStore, Family
 from fastapi_core.crd.strategy import Rules, steps
+from fastapi_core.openapi.custom import CustomKind
 from fastapi_core.registry.definition import ResourceDefinition, Subresource
 from fastapi_core.request.routing import ANY
 from fastapi_core.request.status import page_not_found
@@ -140,6 +143,14 @@ class ServedVersion:
             details = {"group": definition.group, "kind": definition.plural}
             raise errors.APIError("MethodNotAllowed", text, details=details)
         return endpoint(ctx)
+
+    def described(self) -> CustomKind:
+        """As OpenAPI documents tell of it."""
+        source, name = self._resource.definition.source, self.version.name
+        metadata = orjson.loads(source.metadata())
+        digest = f"{metadata.get('uid')}/{metadata.get('generation')}/{self._resource.definition.accepted}/{name}"
+        preserve = self._resource.definition.preserve
+        return CustomKind(self.definition, digest, lambda: schema_of(source, name), preserve)
 
     def _made(self) -> Mapping[str, Endpoint]:
         resource = self._resource
