@@ -1,21 +1,27 @@
 """Regular expressions in the syntax of RE2.
 
 With the package `google-re2` installed (extra `re2`) it does the matching, in linear time. Without it a pattern is
-translated to Python's syntax; one that could backtrack beyond measure is then only searched in texts short enough.
+translated to Python's syntax. Whether one that could backtrack beyond measure matches is found out by an automaton of
+our own, slower but linear; where it matches is only looked for in texts short enough.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from fastapi_core.cel.errors import EvalError
 from fastapi_core.cel.regex_translate import PatternError, Translated, translate
 
+if TYPE_CHECKING:
+    from fastapi_core.cel.regex_linear import Automaton
+
 _CACHE: Final = 512
 #: Steps a backtracking search may take at the worst, reckoned from the text's length and the pattern's degree.
 _STEP_LIMIT: Final = 20_000_000
+#: As many it may take before the automaton, which is slower by character, is asked instead.
+_PATIENCE: Final = 100_000
 
 
 class Pattern(Protocol):
@@ -29,20 +35,34 @@ class Pattern(Protocol):
 class _Bounded:
     """A pattern of Python's engine that refuses texts on which it could take too long."""
 
-    __slots__ = ("_degree", "_pattern")
+    __slots__ = ("_automaton", "_degree", "_pattern")
 
     def __init__(self, translated: Translated) -> None:
         self._pattern = translated.pattern
         self._degree = translated.degree
+        self._automaton: Automaton | None = None
+
+    def _steps(self, text: str) -> int:
+        if self._degree < 0:
+            return int(2 ** min(len(text), 64))
+        return int(max(len(text), 1) ** (self._degree + 1))
 
     def _check(self, text: str) -> None:
-        degree = self._degree
-        if degree < 0:
-            steps = 2 ** min(len(text), 64)
-        else:
-            steps = max(len(text), 1) ** (degree + 1)
-        if steps > _STEP_LIMIT:
+        if self._steps(text) > _STEP_LIMIT:
             raise EvalError("regular expression is too expensive for the text")
+
+    def test(self, text: str) -> bool:
+        """Whether there is a match."""
+        if self._steps(text) <= _PATIENCE:
+            return self._pattern.search(text) is not None
+        from fastapi_core.cel.regex_linear import Automaton, TooLargeError
+
+        if self._automaton is None:
+            try:
+                self._automaton = Automaton(self._pattern.pattern)
+            except TooLargeError:
+                return self.search(text) is not None
+        return self._automaton.search(text)
 
     def search(self, text: str) -> Any:
         self._check(text)
@@ -106,7 +126,13 @@ def pattern_of(text: str) -> Pattern:
 
 
 def search(text: str, pattern: str) -> bool:
-    return pattern_of(pattern).search(text) is not None
+    """Whether a pattern matches anywhere in a text."""
+    return tester(pattern_of(pattern))(text)
+
+
+def tester(pattern: Pattern) -> Callable[[str], bool]:
+    """The function that says whether a compiled pattern matches."""
+    return pattern.test if isinstance(pattern, _Bounded) else lambda text: pattern.search(text) is not None
 
 
 def find(text: str, pattern: str) -> str:

@@ -183,8 +183,7 @@ def _lengths(node: Node) -> Check | None:
 
 
 def _pattern(node: Node) -> Check | None:
-    pattern = node.pattern
-    return (lambda value: keywords.pattern_problem(value, pattern) is None) if pattern else None
+    return keywords.pattern_test(node.pattern) if node.pattern else None
 
 
 def _format(node: Node) -> Check | None:

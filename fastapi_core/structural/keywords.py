@@ -119,19 +119,36 @@ def has_equal(items: list[Any]) -> bool:
     return len({identity(item) for item in items}) < len(items)
 
 
-def pattern_problem(value: str, pattern: str) -> str | None:
-    """The pattern as the text shows it, when the value does not match."""
+def pattern_test(pattern: str) -> Callable[[str], bool]:
+    """Whether texts match a pattern; none do when it is none."""
     from fastapi_core.cel.errors import EvalError
+    from fastapi_core.cel.regex import compile_pattern, tester
+    from fastapi_core.cel.regex_translate import PatternError
+
+    try:
+        test = tester(compile_pattern(pattern))
+    except PatternError:
+        return lambda text: False
+
+    def matches(text: str) -> bool:
+        try:
+            return test(text)
+        except EvalError:
+            return False
+
+    return matches
+
+
+def pattern_shown(pattern: str) -> str:
+    """A pattern as texts show it."""
     from fastapi_core.cel.regex import compile_pattern
     from fastapi_core.cel.regex_translate import PatternError
 
     try:
-        matches = compile_pattern(pattern).search(value) is not None
+        compile_pattern(pattern)
     except PatternError as error:
         return f"{pattern}, but pattern is invalid: {error}"
-    except EvalError as error:
-        return f"{pattern}, but {error}"
-    return None if matches else pattern
+    return pattern
 
 
 def range_problem(number: Number, kind: str, form: str) -> str | None:
@@ -148,7 +165,7 @@ def range_problem(number: Number, kind: str, form: str) -> str | None:
 
 def _is_float32(value: float) -> bool:
     try:
-        struct.pack("f", value)
+        struct.pack("<f", value)
     except OverflowError:
         return False
     return True

@@ -153,10 +153,9 @@ class _Validator:
             result.add(text, FieldError("Too long", self._field(path), detail, ""))
         elif node.min_length is not None and len(value) < node.min_length:
             self._invalid(result, path, value, f"{path} in body should be at least {node.min_length} chars long")
-        elif node.pattern:
-            problem = keywords.pattern_problem(value, node.pattern)
-            if problem is not None:
-                self._invalid(result, path, value, f"{path} in body should match '{problem}'")
+        elif node.pattern and not keywords.pattern_test(node.pattern)(value):
+            shown = keywords.pattern_shown(node.pattern)
+            self._invalid(result, path, value, f"{path} in body should match '{shown}'")
         return result
 
     def _format(self, value: str, node: Node, path: str) -> Result:

@@ -6,7 +6,6 @@ What all versions have in common the reference keeps once, and names it so in er
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 from fastapi_core import structural
@@ -253,6 +252,7 @@ def _column(column: Tree, path: str, report: Report) -> None:
         report.invalid(path + ".JSONPath", place, _SIMPLE)
 
 
+_MOST_SELECTABLE: Final = 8
 _SELECTABLE: Final = (
     "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed."
 )
@@ -260,32 +260,26 @@ _SELECTABLE: Final = (
 
 def _selectable(fields: list[Tree], schema: Tree, path: str, report: Report) -> None:
     seen: set[str] = set()
-    if len(fields) > 8:
-        report.too_many(path, len(fields), 8)
     for index, field in enumerate(fields):
         at = f"{path}[{index}].jsonPath"
         place = field.get("jsonPath") or ""
         if not place:
             report.required(at)
             continue
-        if place in seen:
-            report.duplicate(at, place)
+        try:
+            found = follow(place, schema, brackets=False)
+        except PathError as error:
+            report.invalid(at, place, f"is an invalid path: {error}")
             continue
-        seen.add(place)
-        for problem in _place_problems(place, schema):
-            report.invalid(at, place, problem)
-
-
-def _place_problems(place: str, schema: Tree) -> Iterator[str]:
-    try:
-        found = follow(place, schema, brackets=False)
-    except PathError as error:
-        yield f"is an invalid path: {error}"
-        return
-    if place.split(".")[1:2] == ["metadata"]:
-        yield "must not point to fields in metadata"
-    if found.schema.get("type") not in ("string", "boolean", "integer"):
-        yield _SELECTABLE
+        if found.path.split(".")[0] == "metadata":
+            report.invalid(at, place, "must not point to fields in metadata")
+        if found.schema.get("type") not in ("string", "boolean", "integer"):
+            report.invalid(at, place, _SELECTABLE)
+        if found.path in seen:
+            report.duplicate(at, place)
+        seen.add(found.path)
+    if len(seen) > _MOST_SELECTABLE:
+        report.too_many(path, len(seen), _MOST_SELECTABLE)
 
 
 def _conversion(conversion: Tree, path: str, report: Report) -> None:
