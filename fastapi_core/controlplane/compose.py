@@ -14,6 +14,8 @@ from fastapi_core.controlplane import authority, gates, hooks, identity
 from fastapi_core.controlplane.checks import ORDER
 from fastapi_core.controlplane.custom import CustomResources
 from fastapi_core.controlplane.delegation import Delegation
+from fastapi_core.crd.client import WebhookClient
+from fastapi_core.crd.conversion import converter as conversion
 from fastapi_core.crd.serving import Surroundings
 from fastapi_core.controlplane.flowcontrol import debug_routes, flow_control
 from fastapi_core.controlplane.metrics import WatchMetrics, export_storage_metrics, export_version_metrics
@@ -86,6 +88,7 @@ async def compose(completed: Completed) -> GenericServer:
     if flow is not None:
         routes += debug_routes(flow.control)
     delegation.set_builtin(routes, documents.versions)
+    webhooks = WebhookClient(resources.stores)
     around = Surroundings(
         opened.storage,
         opened.cacher,
@@ -93,7 +96,7 @@ async def compose(completed: Completed) -> GenericServer:
         config.authorizer,
         watches,
         resources.backends,
-        lambda definition: None,
+        lambda definition: conversion(definition, webhooks),
     )
     custom = CustomResources(resources.definitions, resources.stores, around, delegation, discovery, documents, openapi)
     custom.install(server)
