@@ -34,6 +34,7 @@ def expected_of(scope: Scope) -> Expected:
         definition.type,
         definition.custom,
         partial(apply_defaults, definition),
+        definition.form,
     )
 
 
@@ -94,9 +95,11 @@ async def create_object(
             await pending
         stored = scope.to_storage(tree)
         try:
+            if not isinstance(stored, dict):
+                stored = await stored
             if options.dry_run:
-                return _dry(scope, stored)
-            return await commit(scope.store.create, stored, applied=applied)
+                return await scope.readied(_dry(scope, stored))
+            return await scope.readied(await commit(scope.store.create, stored, applied=applied))
         except errors.APIError as error:
             if attributes.undo:
                 await scope.admission.revert(attributes)

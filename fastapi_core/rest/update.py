@@ -121,6 +121,9 @@ async def write(
         prepare = strategy.prepare_status if subresource == "status" else strategy.prepare
 
     async def attempt(current: CachedObject) -> CachedObject:
+        pending = scope.ready((current,))
+        if pending is not None:
+            await pending
         old = scope.view(current).tree()
         tree = change(old)
         for warning in dedup_owner_references(tree):
@@ -145,6 +148,8 @@ async def write(
             await pending
         stored = scope.to_storage(tree)
         try:
+            if not isinstance(stored, dict):
+                stored = await stored
             if old["metadata"].get("deletionTimestamp") and lifecycle.to_be_removed(tree):
                 if not options.dry_run:
                     await scope.store.delete(current)
@@ -158,7 +163,7 @@ async def write(
             raise
 
     result: CachedObject = await retrying(scope.store, info.namespace, info.name, attempt)
-    return result
+    return await scope.readied(result)
 
 
 def _keep_times(tree: Tree, old: Tree) -> None:
