@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fastapi_core.obs import logs
 from fastapi_core.registry.definition import ResourceDefinition, Tree
@@ -27,6 +27,13 @@ CREATE, UPDATE, DELETE, CONNECT = "CREATE", "UPDATE", "DELETE", "CONNECT"
 
 #: More combinations than this mean that custom resources come and go; the table is made anew.
 _TABLE_LIMIT = 4096
+
+
+class Options(Protocol):
+    """The options of a request (`rest/options.py`)."""
+
+    def tree(self, operation: str) -> Tree:
+        """As CreateOptions, UpdateOptions or DeleteOptions, whatever goes with the operation."""
 
 
 @dataclass(slots=True)
@@ -53,6 +60,8 @@ class Attributes:
     """What takes back what plugins did outside the object; see `AdmissionChain.revert`."""
     notes: dict[str, Any] | None = None
     """What plugins have to remember between phases and runs, under their names."""
+    options: Options | None = None
+    """What the request's options say; None where it has none (CONNECT)."""
     plan: _Plan | None = None
 
     def annotate(self, key: str, value: str) -> None:

@@ -87,6 +87,7 @@ async def create_object(
         None,
         options.dry_run,
         ctx,
+        options=options,
     )
     await scope.admission.mutate(attributes)
     tree = attributes.object or tree

@@ -117,7 +117,9 @@ async def delete_object(
     async def attempt(current: CachedObject) -> tuple[CachedObject, bool]:
         old = scope.view(current).tree()
         lifecycle.check_preconditions(old, scope.definition, options.uid, options.resource_version)
-        attributes = Attributes("DELETE", scope.definition, "", namespace, name, None, old, options.dry_run, ctx)
+        attributes = Attributes(
+            "DELETE", scope.definition, "", namespace, name, None, old, options.dry_run, ctx, options=options
+        )
         await scope.admission.mutate(attributes)
         await scope.admission.validate(attributes)
         plan = lifecycle.plan_deletion(

@@ -159,8 +159,9 @@ async def _gate(
 ) -> Attributes:
     """Admission and the strategy."""
     attributes = Attributes(
-        "UPDATE", scope.definition, subresource, ctx.info.namespace, ctx.info.name, tree, old, options.dry_run, ctx
-    )
+        "UPDATE", scope.definition, subresource, ctx.info.namespace, ctx.info.name, tree, old, options.dry_run, ctx,
+        options=options,
+    )  # fmt: skip
     await scope.admission.mutate(attributes)
     tree = attributes.object or tree
     if scope.guard is not None:
