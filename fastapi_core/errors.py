@@ -122,7 +122,9 @@ CAUSE_REASONS = {
     "Internal error": "InternalError",
     "TypeInvalid": "FieldValueTypeInvalid",
 }
-_VALUE_SHOWN = frozenset({"Not found", "Duplicate value", "Invalid value", "Unsupported value"})
+_VALUE_SHOWN = frozenset(
+    {"Not found", "Duplicate value", "Invalid value", "Unsupported value", "Too many", "TypeInvalid"}
+)
 
 
 def go_value(value: Any) -> str:
