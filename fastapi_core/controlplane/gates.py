@@ -20,9 +20,12 @@ from fastapi_core.admission.plugins import (
     storage,
 )
 from fastapi_core.admission.podsecurity.plugin import PodSecurity
+from fastapi_core.admission.policies.mutating import MutatingAdmissionPolicy
+from fastapi_core.admission.policies.validating import ValidatingAdmissionPolicy
 from fastapi_core.admission.questions import Questions
 from fastapi_core.admission.quota.plugin import ResourceQuota
 from fastapi_core.controlplane import bootstrap
+from fastapi_core.rest.defaulting import apply_defaults
 
 if TYPE_CHECKING:
     from fastapi_core.admission.quota.check import Limited
@@ -45,7 +48,11 @@ def chain(options: Options, resources: Resources, authorizer: Authorizer, metric
     makers = _Makers(options.admission, resources, authorizer, metrics).table()
     shut = {name for name, gate in _GATES.items() if not options.gates.enabled(gate)}
     names = [name for name in options.admission.plugins if name in makers and name not in shut]
-    return AdmissionChain([makers[name]() for name in names], metrics)
+    made = AdmissionChain([makers[name]() for name in names], metrics)
+    for plugin in made.plugins:
+        plugin.follow(made.refresh)
+    resources.served.listen(made.refresh)
+    return made
 
 
 class _Makers:
@@ -107,6 +114,8 @@ class _Makers:
             "PodTopologyLabels": lambda: pods.PodTopologyLabels(see("minions")),
             "NodeDeclaredFeatureValidator": lambda: nodes.NodeDeclaredFeatureValidator(see("minions")),
             "PodResizeValidator": lambda: nodes.PodResizeValidator(see("minions")),
+            "MutatingAdmissionPolicy": self._mutating_policies,
+            "ValidatingAdmissionPolicy": self._validating_policies,
             "ResourceQuota": self._quota,
             "AlwaysDeny": simple.AlwaysDeny,
         }
@@ -132,6 +141,26 @@ class _Makers:
 
             limited = self.configured("ResourceQuota", limited_resources)
         return ResourceQuota(self.objects("resourcequotas"), limited)
+
+    def _mutating_policies(self) -> Plugin:
+        return MutatingAdmissionPolicy(
+            self.objects("mutatingadmissionpolicies"),
+            self.objects("mutatingadmissionpolicybindings"),
+            self.objects("namespaces"),
+            self.resources.served,
+            self.questions.authorizer,
+            apply_defaults,
+        )
+
+    def _validating_policies(self) -> Plugin:
+        return ValidatingAdmissionPolicy(
+            self.objects("validatingadmissionpolicies"),
+            self.objects("validatingadmissionpolicybindings"),
+            self.objects("namespaces"),
+            self.resources.served,
+            self.questions.authorizer,
+            self.metrics,
+        )
 
     def _node_restriction(self) -> Plugin:
         from fastapi_core.admission.plugins.node_restriction import NodeRestriction

@@ -13,6 +13,7 @@ from fastapi_core.authn.issuer import TokenIssuer
 from fastapi_core.authz.base import Authorizer
 from fastapi_core.authz.rbac import RoleIndex
 from fastapi_core.controlplane.custom import terminating
+from fastapi_core.controlplane.served import Served
 from fastapi_core.registry.definition import ResourceDefinition
 from fastapi_core.registry.fields import extractor
 from fastapi_core.registry.store import ResourceStore
@@ -74,6 +75,7 @@ class Resources:
         )
         self.stores[SERVICES] = self.services
         self.backends = Backends(self.stores, issuer, upstreams)
+        self.served = Served(self.definitions, self.stores)
         self.service_ranges = self.stores["/registry/servicecidrs/"]
         self.namespaces = self.stores["/registry/namespaces/"]
         self.priority_classes = self.stores["/registry/priorityclasses/"]

@@ -81,14 +81,10 @@ async def create_object(
     if verb != "create":
         await check_create(ctx, scope)
     generated = not metadata.get("name") and bool(metadata.get("generateName"))
-    prefixed = bool(metadata.get("generateName"))
     for attempt in range(1, GENERATE_ATTEMPTS + 1):
         if generated:
             metadata.pop("name", None)
-        for warning in lifecycle.before_create(definition, tree):
-            ctx.warn(warning)
-        if definition.strategy.requester is not None:
-            definition.strategy.requester(tree, ctx.user)
+        _stamp(ctx, definition, tree)
         attributes.name = tree["metadata"]["name"]
         pending = scope.admission.check(attributes)
         if pending is not None:
@@ -103,11 +99,11 @@ async def create_object(
         except errors.APIError as error:
             if attributes.undo:
                 await scope.admission.revert(attributes)
-            if error.reason != "AlreadyExists" or not prefixed:
+            metadata = tree["metadata"]
+            if error.reason != "AlreadyExists" or not metadata.get("generateName"):
                 raise
             if not generated or attempt == GENERATE_ATTEMPTS:
                 raise _not_unique(error) from error
-            metadata = tree["metadata"]
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
@@ -132,7 +128,16 @@ def _decoded(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOption
         None,
         options.dry_run,
         ctx,
+        options=options,
     )
+
+
+def _stamp(ctx: RequestContext, definition: ResourceDefinition, tree: Tree) -> None:
+    """What the server itself writes into a new object; and whether it is valid."""
+    for warning in lifecycle.before_create(definition, tree):
+        ctx.warn(warning)
+    if definition.strategy.requester is not None:
+        definition.strategy.requester(tree, ctx.user)
 
 
 def _dry(scope: Scope, stored: Tree) -> CachedObject:
