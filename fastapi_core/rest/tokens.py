@@ -24,6 +24,7 @@ from fastapi_core.schema.tables import type_of
 from fastapi_core.schema.types import Type
 
 GROUP, KIND = "authentication.k8s.io", "TokenRequest"
+ISSUED_NOTE = "authentication.kubernetes.io/issued-credential-id"
 DEFAULT_SECONDS, SHORTEST, LONGEST = 3600, 600, 1 << 32
 
 
@@ -76,7 +77,9 @@ async def _issue(ctx: RequestContext, scope: Scope, backends: Backends, tree: Tr
         seconds = spec["expirationSeconds"] = issuer.longest
     subject = Subject(account["namespace"], account["name"], account["uid"], bound)
     now = time.time()
-    token = issuer.issue(subject, spec["audiences"], seconds, new_id=new_uid(), now=now)
+    new_id = new_uid()
+    token = issuer.issue(subject, spec["audiences"], seconds, new_id=new_id, now=now)
+    ctx.annotate(ISSUED_NOTE, f"JTI={new_id}")
     tree["metadata"]["creationTimestamp"] = timestamp(now)
     tree["status"] = {"token": token, "expirationTimestamp": timestamp(now + seconds)}
     return render.tree(ctx, normalize.normalize(_type(), tree).tree, status=201)

@@ -77,7 +77,7 @@ def requests(api: Api) -> Iterator[tuple[str, str, str]]:
                     path += "/nothing"
                 if subresource:
                     path += f"/{subresource}"
-                query = "?watch=1&timeoutSeconds=1" if verb == "watch" else ""
+                query = "?watch=1&resourceVersion=nonsense" if verb == "watch" else ""
                 yield METHODS[verb], path + query, plural
 
 
