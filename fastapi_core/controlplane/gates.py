@@ -22,7 +22,15 @@ from fastapi_core.admission.plugins import (
 from fastapi_core.admission.podsecurity.plugin import PodSecurity
 from fastapi_core.admission.questions import Questions
 from fastapi_core.admission.quota.plugin import ResourceQuota
+from fastapi_core.admission.webhooks import credentials
+from fastapi_core.admission.webhooks.caller import Caller
+from fastapi_core.admission.webhooks.hooks import Hooks
+from fastapi_core.admission.webhooks.mutating import MutatingAdmissionWebhook
+from fastapi_core.admission.webhooks.plugin import Surroundings
+from fastapi_core.admission.webhooks.services import Services
+from fastapi_core.admission.webhooks.validating import ValidatingAdmissionWebhook
 from fastapi_core.controlplane import bootstrap
+from fastapi_core.rest.defaulting import apply_defaults
 
 if TYPE_CHECKING:
     from fastapi_core.admission.quota.check import Limited
@@ -55,6 +63,7 @@ class _Makers:
         self.options = options
         self.resources = resources
         self.metrics = metrics
+        self.authorizer = authorizer
         self.questions = Questions(authorizer)
         self._objects: dict[str, Objects] = {}
         self._sources = _sources(options)
@@ -107,6 +116,8 @@ class _Makers:
             "PodTopologyLabels": lambda: pods.PodTopologyLabels(see("minions")),
             "NodeDeclaredFeatureValidator": lambda: nodes.NodeDeclaredFeatureValidator(see("minions")),
             "PodResizeValidator": lambda: nodes.PodResizeValidator(see("minions")),
+            "MutatingAdmissionWebhook": self._mutating_webhooks,
+            "ValidatingAdmissionWebhook": self._validating_webhooks,
             "ResourceQuota": self._quota,
             "AlwaysDeny": simple.AlwaysDeny,
         }
@@ -132,6 +143,25 @@ class _Makers:
 
             limited = self.configured("ResourceQuota", limited_resources)
         return ResourceQuota(self.objects("resourcequotas"), limited)
+
+    def _mutating_webhooks(self) -> Plugin:
+        hooks = self._hooks("mutatingwebhookconfigurations")
+        return MutatingAdmissionWebhook(hooks, self._surroundings("MutatingAdmissionWebhook"))
+
+    def _validating_webhooks(self) -> Plugin:
+        hooks = self._hooks("validatingwebhookconfigurations")
+        return ValidatingAdmissionWebhook(hooks, self._surroundings("ValidatingAdmissionWebhook"))
+
+    def _hooks(self, plural: str) -> Hooks:
+        return Hooks(self.resources.stores[f"/registry/{plural}/"], self.resources.versions.equivalents)
+
+    def _surroundings(self, plugin: str) -> Surroundings:
+        """What webhooks need; credentials are those of the plugin."""
+        see = self.objects
+        services = Services(see("services/specs"), see("endpointslices"), see("services/endpoints"))
+        caller = Caller(self.configured(plugin, credentials.read), services)
+        versions = self.resources.versions
+        return Surroundings(caller, see("namespaces"), self.authorizer, self.metrics, versions.convert, apply_defaults)
 
     def _node_restriction(self) -> Plugin:
         from fastapi_core.admission.plugins.node_restriction import NodeRestriction

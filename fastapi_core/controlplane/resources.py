@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from fastapi_core.admission.chain import AdmissionChain
+from fastapi_core.admission.versions import Versions
 from fastapi_core.apis.allocation import ServiceAllocator
 from fastapi_core.apis.resources import builtin, deprecation, optional
 from fastapi_core.apis.service_store import ServiceStore
@@ -77,6 +78,8 @@ class Resources:
         self.namespaces = self.stores["/registry/namespaces/"]
         self.priority_classes = self.stores["/registry/priorityclasses/"]
         self.roles = RoleIndex(*(self.stores[prefix].cache for prefix in POLICIES))
+        self.versions = Versions(self.definitions)
+        """How admission gets at other versions of an object; custom resources tie theirs in as `versions.custom`."""
         self.admission = AdmissionChain(())
         """What every write passes; `gates.chain` makes it once there is an authorizer to ask."""
 
