@@ -87,6 +87,9 @@ class Plugin:
         """Whether such a request is any business of this plugin. Asked once; `AdmissionChain.refresh` asks again."""
         return True
 
+    def follow(self, changed: Callable[[], None]) -> None:
+        """Called once with what is to be told (`AdmissionChain.refresh`) when `handles` may answer otherwise."""
+
     def admit(self, attributes: Attributes) -> Awaitable[None] | None:
         return None
 
@@ -121,7 +124,7 @@ class AdmissionChain:
 
     def __init__(self, plugins: Sequence[Plugin], metrics: Metrics | None = None) -> None:
         self.plugins = tuple(plugins)
-        self._table: dict[tuple[str, str, str, str, bool], _Plan] = {}
+        self._table: dict[tuple[str, str, str, str, str, bool], _Plan] = {}
         self._metrics = metrics
         if metrics is not None:
             metrics.registry.collector(self._collect)
@@ -177,7 +180,7 @@ class AdmissionChain:
 
     def _plan(self, attributes: Attributes) -> _Plan:
         definition, operation, subresource = attributes.definition, attributes.operation, attributes.subresource
-        key = (operation, definition.group, definition.plural, subresource, definition.namespaced)
+        key = (operation, definition.group, definition.version, definition.plural, subresource, definition.namespaced)
         plan = self._table.get(key)
         if plan is None:
             if len(self._table) >= _TABLE_LIMIT:

@@ -20,6 +20,8 @@ from fastapi_core.admission.plugins import (
     storage,
 )
 from fastapi_core.admission.podsecurity.plugin import PodSecurity
+from fastapi_core.admission.policies.mutating import MutatingAdmissionPolicy
+from fastapi_core.admission.policies.validating import ValidatingAdmissionPolicy
 from fastapi_core.admission.questions import Questions
 from fastapi_core.admission.quota.plugin import ResourceQuota
 from fastapi_core.admission.webhooks import credentials
@@ -53,7 +55,11 @@ def chain(options: Options, resources: Resources, authorizer: Authorizer, metric
     makers = _Makers(options.admission, resources, authorizer, metrics).table()
     shut = {name for name, gate in _GATES.items() if not options.gates.enabled(gate)}
     names = [name for name in options.admission.plugins if name in makers and name not in shut]
-    return AdmissionChain([makers[name]() for name in names], metrics)
+    made = AdmissionChain([makers[name]() for name in names], metrics)
+    for plugin in made.plugins:
+        plugin.follow(made.refresh)
+    resources.served.listen(made.refresh)
+    return made
 
 
 class _Makers:
@@ -63,7 +69,6 @@ class _Makers:
         self.options = options
         self.resources = resources
         self.metrics = metrics
-        self.authorizer = authorizer
         self.questions = Questions(authorizer)
         self._objects: dict[str, Objects] = {}
         self._sources = _sources(options)
@@ -116,7 +121,9 @@ class _Makers:
             "PodTopologyLabels": lambda: pods.PodTopologyLabels(see("minions")),
             "NodeDeclaredFeatureValidator": lambda: nodes.NodeDeclaredFeatureValidator(see("minions")),
             "PodResizeValidator": lambda: nodes.PodResizeValidator(see("minions")),
+            "MutatingAdmissionPolicy": self._mutating_policies,
             "MutatingAdmissionWebhook": self._mutating_webhooks,
+            "ValidatingAdmissionPolicy": self._validating_policies,
             "ValidatingAdmissionWebhook": self._validating_webhooks,
             "ResourceQuota": self._quota,
             "AlwaysDeny": simple.AlwaysDeny,
@@ -144,6 +151,26 @@ class _Makers:
             limited = self.configured("ResourceQuota", limited_resources)
         return ResourceQuota(self.objects("resourcequotas"), limited)
 
+    def _mutating_policies(self) -> Plugin:
+        return MutatingAdmissionPolicy(
+            self.objects("mutatingadmissionpolicies"),
+            self.objects("mutatingadmissionpolicybindings"),
+            self.objects("namespaces"),
+            self.resources.served,
+            self.questions.authorizer,
+            apply_defaults,
+        )
+
+    def _validating_policies(self) -> Plugin:
+        return ValidatingAdmissionPolicy(
+            self.objects("validatingadmissionpolicies"),
+            self.objects("validatingadmissionpolicybindings"),
+            self.objects("namespaces"),
+            self.resources.served,
+            self.questions.authorizer,
+            self.metrics,
+        )
+
     def _mutating_webhooks(self) -> Plugin:
         hooks = self._hooks("mutatingwebhookconfigurations")
         return MutatingAdmissionWebhook(hooks, self._surroundings("MutatingAdmissionWebhook"))
@@ -153,15 +180,18 @@ class _Makers:
         return ValidatingAdmissionWebhook(hooks, self._surroundings("ValidatingAdmissionWebhook"))
 
     def _hooks(self, plural: str) -> Hooks:
-        return Hooks(self.resources.stores[f"/registry/{plural}/"], self.resources.versions.equivalents)
+        hooks = Hooks(self.objects(plural), self.resources.served.equivalents)
+        self.resources.served.listen(hooks.forget)
+        return hooks
 
     def _surroundings(self, plugin: str) -> Surroundings:
         """What webhooks need; credentials are those of the plugin."""
         see = self.objects
         services = Services(see("services/specs"), see("endpointslices"), see("services/endpoints"))
         caller = Caller(self.configured(plugin, credentials.read), services)
-        versions = self.resources.versions
-        return Surroundings(caller, see("namespaces"), self.authorizer, self.metrics, versions.convert, apply_defaults)
+        convert = self.resources.conversions.convert
+        authorizer = self.questions.authorizer
+        return Surroundings(caller, see("namespaces"), authorizer, self.metrics, convert, apply_defaults)
 
     def _node_restriction(self) -> Plugin:
         from fastapi_core.admission.plugins.node_restriction import NodeRestriction

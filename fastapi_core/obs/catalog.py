@@ -91,6 +91,10 @@ class Metrics:
             ("name", *step), buckets=_ADMISSION_SECONDS, stability="STABLE",
         )  # fmt: skip
         self._webhooks(registry)
+        self.policy_checks = counter(
+            "apiserver_validating_admission_policy_check_total", "What validating policies found, by what came of it.",
+            ("policy", "policy_binding", "error_type", "enforcement_action"), stability="BETA",
+        )  # fmt: skip
         requested = ("request_operation", "resource", "subresource")
         self.pod_security_evaluations = counter(
             "pod_security_evaluations_total", "Judgements of pods by a policy, without what is exempt.",

@@ -26,7 +26,7 @@ from fastapi_core.rest.create import manager_of
 from fastapi_core.rest.options import WriteOptions, write_options
 from fastapi_core.rest.patch import APPLY_PATCH, patch_engine, patch_form
 from fastapi_core.rest.scope import Scope
-from fastapi_core.rest.update import Change, write
+from fastapi_core.rest.update import Change, Shown, write
 from fastapi_core.schema import normalize
 from fastapi_core.schema.errors import TypeMismatch
 from fastapi_core.schema.tables import type_of
@@ -199,5 +199,7 @@ async def _write(ctx: RequestContext, scope: Scope, options: WriteOptions, scale
             tree["metadata"]["managedFields"] = kept
         return tree
 
-    obj: CachedObject = await write(ctx, scope, change, options, "scale", applied=True)
+    obj: CachedObject = await write(
+        ctx, scope, change, options, "scale", applied=True, shown=Shown(to_scale, from_scale)
+    )
     return render.tree(ctx, to_scale(scope.view(obj).tree()))

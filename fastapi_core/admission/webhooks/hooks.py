@@ -13,11 +13,14 @@ from fastapi_core.registry.definition import ResourceDefinition, Tree
 from fastapi_core.schema.tables import type_for
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fastapi_core._ext.objects import CachedObject
     from fastapi_core.admission.evaluation import MatchConditions
+    from fastapi_core.admission.objects import Objects
     from fastapi_core.admission.webhooks.caller import Server
-    from fastapi_core.registry.store import ResourceStore
     from fastapi_core.schema.types import Type
+    from fastapi_core.storage.cacher.changes import WatchEvent
 
 GROUP = "admissionregistration.k8s.io"
 #: Never sent to a webhook, so that an administrator can always change or delete what is in the way.
@@ -110,8 +113,9 @@ def _type(definition: ResourceDefinition, kind: Kind) -> Type | None:
 class Hooks:
     """All webhooks of one kind of configuration, in the order in which they are called."""
 
-    def __init__(self, store: ResourceStore, equivalents: Equivalents) -> None:
-        self._cache = store.cache
+    def __init__(self, configurations: Objects, equivalents: Equivalents) -> None:
+        self._objects = configurations
+        self._cache = configurations.store.cache
         self._equivalents = equivalents
         self._seen = -1
         self._parsed: dict[str, tuple[CachedObject, list[Hook]]] = {}
@@ -135,6 +139,14 @@ class Hooks:
             known = self._table[key] = definition, self._matching(operation, definition, subresource)
         return known[1]
 
+    def follow(self, changed: Callable[[], None]) -> None:
+        """Call `changed` after each change, before whoever made it hears that it is done."""
+
+        def deliver(events: list[WatchEvent]) -> None:
+            changed()
+
+        self._cache.watch(since=self._cache.revision, deliver=deliver)
+
     def forget(self) -> None:
         """Look everything up anew: which versions a resource has may have changed."""
         self._table.clear()
@@ -151,7 +163,7 @@ class Hooks:
         """Parse what has changed."""
         old, self._parsed = self._parsed, {}
         self._hooks = []
-        for obj in self._cache.list().objects:
+        for obj in self._objects.list():
             known = old.get(obj.key)
             if known is None or known[0] is not obj:
                 known = obj, parse(obj.tree())

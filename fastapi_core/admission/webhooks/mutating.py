@@ -173,17 +173,12 @@ class MutatingAdmissionWebhook(WebhookPlugin):
                 metadata["managedFields"] = before
 
     async def _put(self, attributes: Attributes, match: Match, tree: Tree) -> None:
-        """Make it the object of the request. Those who hold the old tree hold the new one: it is the same dict."""
+        """Make it the object of the request."""
         definition, target = attributes.definition, match.target
         if match.main and target.group_version != definition.group_version:
             converted = self.surroundings.convert(tree, target, definition)
             tree = await converted if isinstance(converted, Awaitable) else converted
-        known = attributes.object
-        if known is None or known is attributes.old:  # a patch that changed nothing: both are one
-            attributes.object = tree
-            return
-        known.clear()
-        known.update(tree)
+        attributes.object = tree
 
 
 def _mutation(hook: Hook, *, changed: bool) -> str:
