@@ -24,18 +24,14 @@ from fastapi_core.admission.policies.mutating import MutatingAdmissionPolicy
 from fastapi_core.admission.policies.validating import ValidatingAdmissionPolicy
 from fastapi_core.admission.questions import Questions
 from fastapi_core.admission.quota.plugin import ResourceQuota
-from fastapi_core.admission.webhooks import credentials
-from fastapi_core.admission.webhooks.caller import Caller
-from fastapi_core.admission.webhooks.hooks import Hooks
-from fastapi_core.admission.webhooks.mutating import MutatingAdmissionWebhook
-from fastapi_core.admission.webhooks.plugin import Surroundings
-from fastapi_core.admission.webhooks.services import Services
-from fastapi_core.admission.webhooks.validating import ValidatingAdmissionWebhook
+from fastapi_core.admission.webhooks import gate
 from fastapi_core.controlplane import bootstrap
 from fastapi_core.rest.defaulting import apply_defaults
 
 if TYPE_CHECKING:
     from fastapi_core.admission.quota.check import Limited
+    from fastapi_core.admission.webhooks.hooks import Hooks
+    from fastapi_core.admission.webhooks.plugin import Surroundings, WebhookPlugin
     from fastapi_core.authz.base import Authorizer
     from fastapi_core.controlplane.resources import Resources
     from fastapi_core.obs.catalog import Metrics
@@ -172,20 +168,44 @@ class _Makers:
         )
 
     def _mutating_webhooks(self) -> Plugin:
-        hooks = self._hooks("mutatingwebhookconfigurations")
-        return MutatingAdmissionWebhook(hooks, self._surroundings("MutatingAdmissionWebhook"))
+        def make() -> WebhookPlugin:
+            from fastapi_core.admission.webhooks.mutating import MutatingWebhooks
+
+            return MutatingWebhooks(hooks(), self._surroundings("MutatingAdmissionWebhook"))
+
+        hooks, configurations = self._hooks("mutatingwebhookconfigurations")
+        return self._followed(gate.MutatingAdmissionWebhook(configurations, make))
 
     def _validating_webhooks(self) -> Plugin:
-        hooks = self._hooks("validatingwebhookconfigurations")
-        return ValidatingAdmissionWebhook(hooks, self._surroundings("ValidatingAdmissionWebhook"))
+        def make() -> WebhookPlugin:
+            from fastapi_core.admission.webhooks.validating import ValidatingWebhooks
 
-    def _hooks(self, plural: str) -> Hooks:
-        hooks = Hooks(self.objects(plural), self.resources.served.equivalents)
-        self.resources.served.listen(hooks.forget)
-        return hooks
+            return ValidatingWebhooks(hooks(), self._surroundings("ValidatingAdmissionWebhook"))
+
+        hooks, configurations = self._hooks("validatingwebhookconfigurations")
+        return self._followed(gate.ValidatingAdmissionWebhook(configurations, make))
+
+    def _hooks(self, plural: str) -> tuple[Callable[[], Hooks], Objects]:
+        configurations = self.objects(plural)
+
+        def make() -> Hooks:
+            from fastapi_core.admission.webhooks.hooks import Hooks
+
+            return Hooks(configurations, self.resources.served.equivalents)
+
+        return make, configurations
+
+    def _followed(self, plugin: gate.Gate) -> Plugin:
+        self.resources.served.listen(plugin.forget)
+        return plugin
 
     def _surroundings(self, plugin: str) -> Surroundings:
         """What webhooks need; credentials are those of the plugin."""
+        from fastapi_core.admission.webhooks import credentials
+        from fastapi_core.admission.webhooks.caller import Caller
+        from fastapi_core.admission.webhooks.plugin import Surroundings
+        from fastapi_core.admission.webhooks.services import Services
+
         see = self.objects
         services = Services(see("services/specs"), see("endpointslices"), see("services/endpoints"))
         caller = Caller(self.configured(plugin, credentials.read), services)

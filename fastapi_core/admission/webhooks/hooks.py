@@ -13,14 +13,11 @@ from fastapi_core.registry.definition import ResourceDefinition, Tree
 from fastapi_core.schema.tables import type_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fastapi_core._ext.objects import CachedObject
     from fastapi_core.admission.evaluation import MatchConditions
     from fastapi_core.admission.objects import Objects
     from fastapi_core.admission.webhooks.caller import Server
     from fastapi_core.schema.types import Type
-    from fastapi_core.storage.cacher.changes import WatchEvent
 
 GROUP = "admissionregistration.k8s.io"
 #: Never sent to a webhook, so that an administrator can always change or delete what is in the way.
@@ -138,14 +135,6 @@ class Hooks:
                 self._table.clear()
             known = self._table[key] = definition, self._matching(operation, definition, subresource)
         return known[1]
-
-    def follow(self, changed: Callable[[], None]) -> None:
-        """Call `changed` after each change, before whoever made it hears that it is done."""
-
-        def deliver(events: list[WatchEvent]) -> None:
-            changed()
-
-        self._cache.watch(since=self._cache.revision, deliver=deliver)
 
     def forget(self) -> None:
         """Look everything up anew: which versions a resource has may have changed."""

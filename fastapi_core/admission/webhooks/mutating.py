@@ -1,4 +1,4 @@
-"""MutatingAdmissionWebhook: webhooks that want to see a request are asked one after the other, each sees what those before
+"""Mutating: webhooks that want to see a request are asked one after the other, each sees what those before
 it made of the object. When one changes something, the chain runs once more, and those that want to be asked again are.
 """
 
@@ -44,7 +44,7 @@ class _Rounds:
         self.invoked = set()
 
 
-class MutatingAdmissionWebhook(WebhookPlugin):
+class MutatingWebhooks(WebhookPlugin):
     name = "MutatingAdmissionWebhook"
     kind = "admit"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -54,10 +54,6 @@ class WebhookPlugin(Plugin):
 
     def handles(self, operation: str, definition: ResourceDefinition, subresource: str) -> bool:
         return not exempt(definition) and bool(self.hooks.matching(operation, definition, subresource))
-
-    def follow(self, changed: Callable[[], None]) -> None:
-        """Tell `changed` whenever `handles` may answer otherwise than before."""
-        self.hooks.follow(changed)
 
     def first(self, attributes: Attributes, matches: Sequence[Match]) -> int:
         """The number of the first webhook whose selectors take a request; -1 when none does."""

@@ -1,4 +1,4 @@
-"""ValidatingAdmissionWebhook: all webhooks that want to see a request are asked at once, and each may refuse it."""
+"""Validating: all webhooks that want to see a request are asked at once, and each may refuse it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fastapi_core.errors import APIError
 FAILED_OPEN = "failed-open.validating.webhook.admission.k8s.io/round_0_index_"
 
 
-class ValidatingAdmissionWebhook(WebhookPlugin):
+class ValidatingWebhooks(WebhookPlugin):
     name = "ValidatingAdmissionWebhook"
     kind = "validating"
 
