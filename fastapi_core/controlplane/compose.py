@@ -14,12 +14,12 @@ from fastapi_core.controlplane import authority, gates, hooks, identity
 from fastapi_core.controlplane.checks import ORDER
 from fastapi_core.controlplane.custom import CustomResources
 from fastapi_core.controlplane.delegation import Delegation
-from fastapi_core.crd.client import WebhookClient
-from fastapi_core.crd.conversion import converter as conversion
-from fastapi_core.crd.serving import Surroundings
 from fastapi_core.controlplane.flowcontrol import debug_routes, flow_control
 from fastapi_core.controlplane.metrics import WatchMetrics, export_storage_metrics, export_version_metrics
 from fastapi_core.controlplane.opened import open_store
+from fastapi_core.crd.client import WebhookClient
+from fastapi_core.crd.conversion import converter as conversion
+from fastapi_core.crd.serving import Surroundings
 from fastapi_core.discovery.documents import DiscoveryDocuments
 from fastapi_core.discovery.endpoints import DiscoveryEndpoints
 from fastapi_core.discovery.index import VersionInfo, index_routes, listed_paths

@@ -121,7 +121,6 @@ class CustomResources:
             self._versions[group] = set(versions)
         self._registration.settle(group, set(versions), before)
 
-
     def _described(self, previous: OpenAPIDocuments) -> OpenAPIDocuments:
         kinds = [served.described() for made in self._resources.values() for served in made.versions.values()]
         return OpenAPIDocuments(self._definitions, custom=kinds, previous=previous)

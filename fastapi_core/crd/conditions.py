@@ -108,7 +108,9 @@ def approval(group: str, annotations: Mapping[str, str]) -> Condition | None:
     return (_CONFORMANT, "False", "InvalidAnnotation", text)
 
 
-def settled(definition: Definition, tree: Tree, others: Iterable[Names], now: str, *, sound_bundle: bool) -> Tree | None:
+def settled(
+    definition: Definition, tree: Tree, others: Iterable[Names], now: str, *, sound_bundle: bool
+) -> Tree | None:
     """The definition with the status it should have; None when it has it."""
     names, condition = accept(definition.names, definition.accepted, others)
     wanted: list[Condition] = []
@@ -137,7 +139,9 @@ def settled(definition: Definition, tree: Tree, others: Iterable[Names], now: st
     return {**tree, "status": status}
 
 
-def with_conditions(current: list[Tree], wanted: Iterable[Condition], now: str, dropped: tuple[str, ...] = ()) -> list[Tree]:
+def with_conditions(
+    current: list[Tree], wanted: Iterable[Condition], now: str, dropped: tuple[str, ...] = ()
+) -> list[Tree]:
     """The list with these conditions set: each in its place, its time kept unless its status changes."""
     found = [entry for entry in current if entry.get("type") not in dropped]
     for kind, status, reason, message in wanted:

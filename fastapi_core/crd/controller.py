@@ -91,7 +91,7 @@ class Definitions:
                     self._observe(event.change.object)
             except Exception as error:
                 # One definition that cannot be understood is no reason to stop following the others.
-                log.error("A definition cannot be served", name=event.change.object.name, error=str(error))
+                log.error("A definition cannot be served", error, name=event.change.object.name)
 
     def _observe(self, obj: CachedObject) -> None:
         definition = read(obj)
@@ -238,7 +238,7 @@ async def delete_all(store: ResourceStore) -> None:
         plan = lifecycle.plan_deletion(store.definition, tree, grace=None, orphan=None, propagation="")
         try:
             if plan.changed:
-                obj = await store.update(obj, plan.tree)  # noqa: PLW2901 - the object as it is now
+                obj = await store.update(obj, plan.tree)
             if plan.remove:
                 await store.delete(obj)
         except StorageError as error:

@@ -92,7 +92,9 @@ class Rules:
         if self._scale.selector:
             selector = at(tree, self._scale.selector)
             if selector is not None and not isinstance(selector, str):
-                errors.append(FieldError("Invalid value", self._scale.selector, _accessor(self._scale.selector), selector))
+                errors.append(
+                    FieldError("Invalid value", self._scale.selector, _accessor(self._scale.selector), selector)
+                )
         return errors
 
 

@@ -127,9 +127,7 @@ def _group(group: str) -> Document:
     return Document(name, _hash(name), lambda: v3.document(operations.of_group(group), [], KUBERNETES_VERSION))
 
 
-def _group_version(
-    group: str, version: str, members: list[ResourceDefinition], custom: list[CustomKind]
-) -> Document:
+def _group_version(group: str, version: str, members: list[ResourceDefinition], custom: list[CustomKind]) -> Document:
     name = f"apis/{group}/{version}" if group else f"api/{version}"
     everywhere = list(dict.fromkeys([_CORE, (group, version)]))
 
