@@ -107,13 +107,8 @@ async def create_object(
             definition.strategy.requester(tree, ctx.user)
         attributes.name = tree["metadata"]["name"]
         await scope.admission.validate(attributes)
-        stored = scope.to_storage(tree)
         try:
-            if not isinstance(stored, dict):
-                stored = await stored
-            if options.dry_run:
-                return await scope.readied(_dry(scope, stored))
-            return await scope.readied(await commit(scope.store.create, stored, applied=applied))
+            return await _store(scope, tree, dry_run=options.dry_run, applied=applied)
         except errors.APIError as error:
             if attributes.undo:
                 await scope.admission.revert(attributes)
@@ -123,6 +118,15 @@ async def create_object(
                 raise _not_unique(error) from error
             metadata = tree["metadata"]
     raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+async def _store(scope: Scope, tree: Tree, *, dry_run: bool, applied: bool) -> CachedObject:
+    stored = scope.to_storage(tree)
+    if not isinstance(stored, dict):
+        stored = await stored
+    if dry_run:
+        return await scope.readied(_dry(scope, stored))
+    return await scope.readied(await commit(scope.store.create, stored, applied=applied))
 
 
 def _dry(scope: Scope, stored: Tree) -> CachedObject:
