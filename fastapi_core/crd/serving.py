@@ -107,7 +107,7 @@ class Resource:
 class ServedVersion:
     """One version: declared at once, for discovery; everything else is made with the first request."""
 
-    __slots__ = ("_match", "_resource", "_table", "definition", "version")
+    __slots__ = ("_described", "_match", "_resource", "_table", "definition", "version")
 
     def __init__(self, resource: Resource, version: Version) -> None:
         self._resource = resource
@@ -115,6 +115,7 @@ class ServedVersion:
         self.definition = declare(resource.definition, version, resource.forms[version.name])
         self._table: Mapping[str, Endpoint] | None = None
         self._match: Match[Endpoint] | None = None
+        self._described: CustomKind | None = None
 
     def lookup(self, path: str) -> Match[Endpoint] | None:
         """Takes every path that names the resource; what else it names is read from the request."""
@@ -149,11 +150,14 @@ class ServedVersion:
 
     def described(self) -> CustomKind:
         """As OpenAPI documents tell of it."""
+        if self._described is not None:
+            return self._described
         source, name = self._resource.definition.source, self.version.name
         metadata = orjson.loads(source.metadata())
         digest = f"{metadata.get('uid')}/{metadata.get('generation')}/{self._resource.definition.accepted}/{name}"
         preserve = self._resource.definition.preserve
-        return CustomKind(self.definition, digest, lambda: schema_of(source, name), preserve)
+        self._described = CustomKind(self.definition, digest, lambda: schema_of(source, name), preserve)
+        return self._described
 
     def _made(self) -> Mapping[str, Endpoint]:
         resource = self._resource
