@@ -4,13 +4,34 @@ from __future__ import annotations
 
 from typing import Any
 
+from fastapi_core._ext.structwalk import Clean
 from fastapi_core.structural.nodes import META, Json, Node, copy_json
 
 
 def prune(tree: Json, node: Node) -> list[str]:
     """Prune a whole object in place; the sorted paths of what was unknown."""
-    found = _object(tree, node, True)
-    return sorted(found) if found else []
+    if _clean(node).of_object(tree, True):
+        return []
+    return sorted(_object(tree, node, True) or ())
+
+
+def _clean(node: Node) -> Clean:
+    """The walk that finds out whether there is anything to prune."""
+    made: Clean | None = node.walks.get("clean")
+    if made is None:
+
+        def tables() -> tuple[dict[str, Clean], Clean | None, Clean | None]:
+            members = {name: _clean(member) for name, member in node.properties.items()}
+            extra = None if node.extra is None else _clean(node.extra)
+            return members, extra, None if node.items is None else _clean(node.items)
+
+        made = node.walks["clean"] = Clean(
+            tables,
+            embedded=node.embedded,
+            preserve=node.preserve and not node.open,
+            drops_null=not node.nullable and node.default is None,
+        )
+    return made
 
 
 def prune_value(value: Any, node: Node) -> bool:
