@@ -193,7 +193,7 @@ def _format(node: Node) -> Check | None:
 
 def _range(node: Node, kind: str) -> Check | None:
     """Integers are looked at for their range; floats of number schemas only have one under the format float."""
-    if kind == "number" and node.format != "float":
+    if not node.types or (kind == "number" and node.format != "float"):
         return None
     if kind == "integer":
         low, high = keywords.INT32 if node.format == "int32" else (keywords.INT_MIN, keywords.INT_MAX)
