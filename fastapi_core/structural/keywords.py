@@ -120,11 +120,11 @@ def has_equal(items: list[Any]) -> bool:
 def pattern_test(pattern: str) -> Callable[[str], bool]:
     """Whether texts match a pattern; none do when it is none."""
     from fastapi_core.cel.errors import EvalError
-    from fastapi_core.cel.regex import compile_pattern, tester
+    from fastapi_core.cel.regex import compile_pattern
     from fastapi_core.cel.regex_translate import PatternError
 
     try:
-        test = tester(compile_pattern(pattern))
+        test = compile_pattern(pattern).matches
     except PatternError:
         return lambda text: False
 

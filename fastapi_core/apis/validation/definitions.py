@@ -58,11 +58,11 @@ def definition(tree: Tree, path: str, report: Report) -> None:
         _finish(tree, versions, report)
 
 
-def _finish(tree: Tree, versions: list[Tree], report: Report) -> None:
+def _finish(tree: Tree, versions: list[Tree], report: Report, before: list[str] | None = None) -> None:
     """What the reference checks after the spec."""
     spec: Tree = tree.get("spec") or {}
     group = spec.get("group") or ""
-    _stored((tree.get("status") or {}).get("storedVersions") or [], versions, report)
+    _stored((tree.get("status") or {}).get("storedVersions") or [], versions, report, before)
     protected = group in ("k8s.io", "kubernetes.io") or group.endswith((".k8s.io", ".kubernetes.io"))
     if protected and not ((tree.get("metadata") or {}).get("annotations") or {}).get(_APPROVAL):
         text = (
@@ -89,7 +89,7 @@ def definition_update(tree: Tree, path: str, report: Report) -> None:
         new_value, old_value = _value(spec, member), _value(before, member)
         if new_value != old_value:
             report.invalid(".spec." + ".".join(member), new_value or "", IMMUTABLE)
-    _finish(tree, spec.get("versions") or [], report)
+    _finish(tree, spec.get("versions") or [], report, before=((old.get("status") or {}).get("storedVersions") or []))
 
 
 def _value(tree: Any, steps: tuple[str, ...]) -> Any:
@@ -318,8 +318,10 @@ def _client(client: Tree, path: str, report: Report) -> None:
         webhook_service(service or {}, path + ".service", report)
 
 
-def _stored(stored: list[str], versions: list[Tree], report: Report) -> None:
-    """Versions in which objects have been written stay; the one for writing is among them."""
+def _stored(stored: list[str], versions: list[Tree], report: Report, before: list[str] | None) -> None:
+    """Versions in which objects have been written stay; the one for writing is among them.
+
+    `before` are those of the object that is updated: what its status writer adds or leaves out is not looked at."""
     at = ".status.storedVersions"
     if not stored:
         report.invalid(at, None, "must have at least one stored version")
@@ -327,7 +329,7 @@ def _stored(stored: list[str], versions: list[Tree], report: Report) -> None:
     names = [version.get("name") or "" for version in versions]
     writing = [version.get("name") or "" for version in versions if version.get("storage")]
     for index, name in enumerate(stored):
-        if name not in names:
+        if name not in names and (before is None or name in before):
             text = (
                 f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions "
                 f"until a storage migration ensures no data remains persisted in {name} and removes {name} from "
@@ -336,5 +338,5 @@ def _stored(stored: list[str], versions: list[Tree], report: Report) -> None:
             report.invalid(f"{at}[{index}]", name, text)
         elif name in writing:
             writing.remove(name)
-    for name in writing:
+    for name in writing if before is None else ():
         report.invalid(at, stored, f"must have the storage version {name}")

@@ -9,13 +9,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastapi_core.cel import regex
-from fastapi_core.cel.regex_linear import Automaton
+from fastapi_core.cel.regex_automaton import Automaton
 from fastapi_core.cel.regex_translate import PatternError, translate
 
-_ATOMS = st.one_of(
-    st.sampled_from(["a", "b", "A", ".", "[ab]", "[^a]", "é", "-", "0", "[a-c1]", "[^A-Z]", "^", "$"]),
-    st.sampled_from([r"\d", r"\w", r"\W", r"\s", r"\b", r"\B", r"\A", r"\z", r"\.", r"[\d_-]"]),
-    st.sampled_from(["(?i:a)", "(?s:.)", "(?m:^)", "(?m:b$)", "(?i:[^a])"]),
+_ATOMS = st.sampled_from(
+    [
+        *(
+            "a",
+            "b",
+            "A",
+            ".",
+            "[ab]",
+            "[^a]",
+            r"\d",
+            r"\w",
+            r"\W",
+            r"\s",
+            r"\b",
+            r"\B",
+            "^",
+            "$",
+            r"\A",
+            r"\z",
+            "é",
+            r"\.",
+        ),
+        *("[a-c1]", r"[\d_-]", r"(?i:a)", r"(?s:.)", r"(?m:^)", r"(?m:b$)", "[^A-Z]", "(?i:[^a])", "-", "0"),
+    ]
 )
 
 
@@ -42,10 +62,8 @@ def test_same_as_python(pattern: str, texts: list[str]) -> None:
         return
     automaton = Automaton(translated.pattern.pattern)
     for text in texts:
-        if not text and r"\B" in pattern:
-            continue  # Python's engine finds no place at all in an empty text, RE2's one that is no boundary
         wanted = re.compile(translated.pattern.pattern, re.ASCII).search(text) is not None
-        assert automaton.search(text) == wanted, (pattern, text)
+        assert (automaton.first(text, 0) is not None) == wanted, (pattern, text)
 
 
 def test_no_text_takes_forever() -> None:
