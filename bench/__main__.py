@@ -250,7 +250,7 @@ def audit_rows(options: argparse.Namespace, folder: Path, plain: dict[str, Any])
     (folder / "policy.yaml").write_text(POLICY)
     flags = ["--token-auth-file", str(folder / "tokens.csv"), "--audit-policy-file", str(folder / "policy.yaml")]
     server = Served(folder / "data", folder / "server.log", *flags, "--audit-log-path", str(folder / "audit.log"))
-    found = {}
+    found: dict[str, Any] = {}
     for name in wanted:
         load = {"seconds": options.seconds, "connections": options.connections}
         ours = fire(server, server.url, rows()[name], TOKEN, run=f"a{len(found)}", **load)

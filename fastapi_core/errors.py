@@ -145,9 +145,18 @@ def go_value(value: Any) -> str:
         return go_float(value)
     if isinstance(value, int):
         return str(value)
+    return _MARKUP.sub(lambda match: f"\\u{ord(match[0]):04x}", _json(value))
+
+
+def _json(value: Any) -> str:
     import orjson
 
-    return _MARKUP.sub(lambda match: f"\\u{ord(match[0]):04x}", orjson.dumps(value).decode())
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # integers of more than 64 bits
+        import json
+
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def go_float(value: float) -> str:

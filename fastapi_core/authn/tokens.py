@@ -202,10 +202,8 @@ def accepted(ctx: RequestContext, known: Known | None) -> User:
 def _tell(ctx: RequestContext, known: Known) -> None:
     if known.warning:
         ctx.warn(known.warning)
-    annotate = getattr(ctx, "annotate", None)
-    if annotate is not None:
-        for key, value in known.notes:
-            annotate(key, value)
+    for key, value in known.notes:
+        ctx.annotate(key, value)
 
 
 def decoded(token: bytes) -> str:

@@ -13,11 +13,13 @@ class AuthorizerUnion:
 
     def __init__(self, authorizers: Sequence[Authorizer]) -> None:
         self._authorizers = tuple(authorizers)
+        # A generation that is part of the class never changes; the sum is asked for with every request.
+        self._changing = tuple(a for a in authorizers if not isinstance(getattr(type(a), "generation", None), int))
 
     @property
     def generation(self) -> int:
         total = 0
-        for authorizer in self._authorizers:
+        for authorizer in self._changing:
             total += authorizer.generation
         return total
 

@@ -205,12 +205,12 @@ class Compiler:
         pattern = node.operands[1]
         if isinstance(pattern, Literal) and type(pattern.value) is str and node.function == "matches":
             try:
-                search = compile_pattern(pattern.value).search
+                matches = compile_pattern(pattern.value).matches
             except PatternError:
                 return self._function(node)
 
             def found(text: str, _: str) -> bool:
-                return search(text) is not None
+                return matches(text)
 
             cost = call_cost("matches", node.overloads[0].id if len(node.overloads) == 1 else "")
             return calls.call(found, [self.compile(operand) for operand in node.operands], cost)

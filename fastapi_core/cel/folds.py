@@ -28,7 +28,7 @@ def elements_of(convert: Callable[[Any], Any] | None) -> Elements:
             return range_ if convert is None else [None if item is None else convert(item) for item in range_]
         if isinstance(range_, dict):
             return list(map(from_key, range_))
-        raise no_range(range_)
+        raise no_range(range_, pairs=False)
 
     return elements
 
@@ -44,7 +44,7 @@ def pairs_of(convert: Callable[[Any], Any] | None) -> Elements:
             values = range_.values()
             keys = map(from_key, range_)
         else:
-            raise no_range(range_)
+            raise no_range(range_, pairs=True)
         if convert is not None:
             values = [None if item is None else convert(item) for item in values]
         return list(zip(keys, values, strict=True))
@@ -52,8 +52,28 @@ def pairs_of(convert: Callable[[Any], Any] | None) -> Elements:
     return pairs
 
 
-def no_range(value: Any) -> EvalError:
-    return EvalError(f"unsupported comprehension range type: {type_name(value)}")
+#: Names of the reference's own types, which its message shows.
+_GO_TYPES: Final = {
+    "int": "types.Int",
+    "uint": "types.Uint",
+    "double": "types.Double",
+    "bool": "types.Bool",
+    "string": "types.String",
+    "bytes": "types.Bytes",
+    "null_type": "types.Null",
+    "google.protobuf.Timestamp": "types.Timestamp",
+    "google.protobuf.Duration": "types.Duration",
+    "optional_type": "*types.Optional",
+    "type": "*types.Type",
+}
+
+
+def no_range(value: Any, *, pairs: bool) -> EvalError:
+    name = type_name(value)
+    shown = _GO_TYPES.get(name, name)
+    if pairs:
+        return EvalError(f"unsupported comprehension range type: {shown}")
+    return EvalError(f"got '{shown}', expected iterable type")
 
 
 class Loop:

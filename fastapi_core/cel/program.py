@@ -73,6 +73,10 @@ class Program:
             raise CostError
         return value
 
+    def forget_tree(self) -> None:
+        """Give up `node`, which only estimates need and which takes more memory than the code."""
+        self.node = Node(0)
+
     def measure(self, activation: Mapping[str, Any], limit: int = PER_CALL_LIMIT) -> tuple[Any, int]:
         """(value, cost)."""
         budget = Budget(0)

@@ -1,39 +1,36 @@
 """Regular expressions in the syntax of RE2.
 
 With the package `google-re2` installed (extra `re2`) it does the matching, in linear time. Without it a pattern is
-translated to Python's syntax. Whether one that could backtrack beyond measure matches is found out by an automaton of
-our own, slower but linear; where it matches is only looked for in texts short enough.
+translated to Python's syntax; where one could backtrack beyond measure, an automaton does the matching (`regex_automaton`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 from fastapi_core.cel.errors import EvalError
+from fastapi_core.cel.regex_automaton import Automaton, TooLargeError
 from fastapi_core.cel.regex_translate import PatternError, Translated, translate
-
-if TYPE_CHECKING:
-    from fastapi_core.cel.regex_linear import Automaton
 
 _CACHE: Final = 512
 #: Steps a backtracking search may take at the worst, reckoned from the text's length and the pattern's degree.
-_STEP_LIMIT: Final = 20_000_000
-#: As many it may take before the automaton, which is slower by character, is asked instead.
-_PATIENCE: Final = 100_000
+_STEP_LIMIT: Final = 100_000
+#: Texts so short that not even exponential backtracking takes long.
+_SHORT: Final = 12
 
 
 class Pattern(Protocol):
     """What is needed of a compiled pattern, of either engine."""
 
-    def search(self, text: str) -> Any: ...
+    def matches(self, text: str) -> bool: ...
 
-    def finditer(self, text: str) -> Any: ...
+    def search(self, text: str, at: int = 0) -> Any: ...
 
 
 class _Bounded:
-    """A pattern of Python's engine that refuses texts on which it could take too long."""
+    """A pattern of Python's engine, and an automaton for the texts on which that could take too long."""
 
     __slots__ = ("_automaton", "_degree", "_pattern")
 
@@ -42,35 +39,41 @@ class _Bounded:
         self._degree = translated.degree
         self._automaton: Automaton | None = None
 
-    def _steps(self, text: str) -> int:
+    def _is_cheap(self, text: str) -> bool:
         if self._degree < 0:
-            return int(2 ** min(len(text), 64))
-        return int(max(len(text), 1) ** (self._degree + 1))
+            return len(text) <= _SHORT
+        steps: int = max(len(text), 1) ** (self._degree + 1)
+        return steps <= _STEP_LIMIT
 
-    def _check(self, text: str) -> None:
-        if self._steps(text) > _STEP_LIMIT:
-            raise EvalError("regular expression is too expensive for the text")
-
-    def test(self, text: str) -> bool:
-        """Whether there is a match."""
-        if self._steps(text) <= _PATIENCE:
-            return self._pattern.search(text) is not None
-        from fastapi_core.cel.regex_linear import Automaton, TooLargeError
-
+    def _safe(self) -> Automaton:
         if self._automaton is None:
             try:
                 self._automaton = Automaton(self._pattern.pattern)
-            except TooLargeError:
-                return self.search(text) is not None
-        return self._automaton.search(text)
+            except (TooLargeError, RecursionError):
+                raise EvalError("regular expression is too large") from None
+        return self._automaton
 
-    def search(self, text: str) -> Any:
-        self._check(text)
-        return self._pattern.search(text)
+    def matches(self, text: str) -> bool:
+        if self._is_cheap(text):
+            return self._pattern.search(text) is not None
+        return self._safe().search(text) is not None
 
-    def finditer(self, text: str) -> Any:
-        self._check(text)
-        return self._pattern.finditer(text)
+    def search(self, text: str, at: int = 0) -> Any:
+        return self._pattern.search(text, at) if self._is_cheap(text) else self._safe().first(text, at)
+
+
+class _Native:
+    """A pattern of google-re2."""
+
+    __slots__ = ("_pattern", "search")
+
+    def __init__(self, pattern: Any) -> None:
+        self._pattern = pattern
+        self.search = pattern.search
+
+    def matches(self, text: str) -> bool:
+        found: bool = self._pattern.search(text) is not None
+        return found
 
 
 def _engine() -> Callable[[str], Any] | None:
@@ -112,7 +115,7 @@ def compile_pattern(pattern: str) -> Pattern:
     if engine is None:
         return _Bounded(translated)
     try:
-        return cast(Pattern, engine(pattern))
+        return _Native(engine(pattern))
     except Exception as error:
         raise PatternError(f"error parsing regexp: {error}") from None
 
@@ -126,13 +129,7 @@ def pattern_of(text: str) -> Pattern:
 
 
 def search(text: str, pattern: str) -> bool:
-    """Whether a pattern matches anywhere in a text."""
-    return tester(pattern_of(pattern))(text)
-
-
-def tester(pattern: Pattern) -> Callable[[str], bool]:
-    """The function that says whether a compiled pattern matches."""
-    return pattern.test if isinstance(pattern, _Bounded) else lambda text: pattern.search(text) is not None
+    return pattern_of(pattern).matches(text)
 
 
 def find(text: str, pattern: str) -> str:
@@ -151,13 +148,15 @@ def find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
     except PatternError as error:
         raise EvalError(f"Illegal regex: {error}") from None
     result: list[str] = []
-    last = -1
-    for match in compiled.finditer(text):
-        if limit >= 0 and len(result) >= limit:
+    at, last = 0, -1
+    while at <= len(text) and len(result) != limit:
+        match = compiled.search(text, at)
+        if match is None:
             break
-        # Go leaves out an empty match right after the one before.
-        if match.end() == match.start() == last:
-            continue
-        result.append(match.group())
-        last = match.end()
+        empty = match.end() == at
+        # An empty match right after the one before is left out.
+        if not (empty and match.start() == last):
+            result.append(match.group())
+        at = last = match.end()
+        at += empty
     return result

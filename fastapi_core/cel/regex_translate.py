@@ -253,8 +253,8 @@ class _Translator:
             return
         flags = re.compile(r"\(\?([imsU]*)(?:-([imsU]+))?([:)])").match(text, self.at)
         if flags is None:
-            end = re.compile(r"\(\?[^a-zA-Z]*.?").match(text, self.at)
-            raise _fail("invalid or unsupported Perl syntax", end.group()[:4] if end else text[self.at :])
+            wrong = re.compile(r"\(\?[imsU-]*.?", re.DOTALL).match(text, self.at)
+            raise _fail("invalid or unsupported Perl syntax", wrong.group() if wrong else text[self.at :])
         self._flags(flags.group(1), flags.group(2) or "", flags.group(3))
         self.at = flags.end()
 

@@ -92,7 +92,7 @@ def _compile(source: Mapping[str, Any], environments: _Environments) -> Rule:
         return Rule(source, error=f"compilation failed: {error}")
     except OutputTypeError:
         return Rule(source, error="cel expression must evaluate to a bool")
-    cost = estimate(program.node).high
+    cost = _cost(program)
     message = source.get("messageExpression") or ""
     if not message:
         return Rule(source, program, "", cost)
@@ -102,7 +102,13 @@ def _compile(source: Mapping[str, Any], environments: _Environments) -> Rule:
         return Rule(source, program, "", cost, message_error=f"messageExpression compilation failed: {error}")
     except OutputTypeError:
         return Rule(source, program, "", cost, message_error="messageExpression must evaluate to a string")
-    return Rule(source, program, "", cost, told, "", estimate(told.node).high)
+    return Rule(source, program, "", cost, told, "", _cost(told))
+
+
+def _cost(program: Program) -> int:
+    cost = estimate(program.node).high
+    program.forget_tree()
+    return cost
 
 
 def times(cost: int, count: int) -> int:

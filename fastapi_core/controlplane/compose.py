@@ -74,6 +74,7 @@ async def compose(completed: Completed) -> GenericServer:
         flow.install(server)
     export_storage_metrics(metrics, opened.storage, opened.cacher, resources.definitions)
     resources.admission = gates.chain(options, resources, config.authorizer, metrics)
+    server.on_stop(resources.admission.close, "admission")
     routes = resources.routes(watches, config.authorizer)
     routes += discovery.routes()
     routes += server_routes.routes(server)

@@ -68,6 +68,7 @@ class Authorization:
         self._generation = authorizer.generation
         self._allowed = metrics.authorization_attempts.labels("allowed")
         self._denied = metrics.authorization_attempts.labels("denied")
+        self._unsure = metrics.authorization_attempts.labels("no-opinion")
         self._error = metrics.authorization_attempts.labels("error")
 
     def before(self, ctx: RequestContext) -> Answer | Awaitable[Answer | None] | None:
@@ -101,5 +102,5 @@ class Authorization:
             self._error.inc()
             return internal_error(ctx.request.target, verdict.error)
         ctx.decision = "forbid"
-        self._denied.inc()
+        (self._denied if verdict.decision is Decision.DENY else self._unsure).inc()
         raise denied(Attributes(*key), verdict.reason)

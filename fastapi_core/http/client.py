@@ -11,6 +11,9 @@ from fastapi_core.http.exchange import Header
 
 HEAD_LIMIT = 1 << 20
 _PIECE = 1 << 16
+#: What clients know verification failures by, as far as OpenSSL says it otherwise.
+_EXPIRED, _UNKNOWN = "certificate has expired or is not yet valid", "certificate signed by unknown authority"
+_VERIFICATION = {9: _EXPIRED, 10: _EXPIRED, 18: _UNKNOWN, 19: _UNKNOWN, 20: _UNKNOWN, 21: _UNKNOWN}
 
 
 class UpstreamError(Exception):
@@ -114,7 +117,8 @@ def dial_problem(error: BaseException, target: Target) -> str:
     if isinstance(error, socket.gaierror):
         return f"dial tcp: lookup {target.host}: no such host"
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"tls: failed to verify certificate: x509: {error.verify_message}"
+        words = _VERIFICATION.get(error.verify_code, error.verify_message)
+        return f"tls: failed to verify certificate: x509: {words}"
     if isinstance(error, ssl.SSLError):
         return f"tls: {error.reason or error}"
     if isinstance(error, OSError) and error.strerror:

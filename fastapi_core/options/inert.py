@@ -156,6 +156,6 @@ def inert(effective: Container[str]) -> dict[str, Flag]:
 
 _PROTECTIVE = """
     egress-selector-config-file encryption-provider-config etcd-servers etcd-servers-overrides
-    tls-curve-preferences
+    service-account-signing-endpoint tls-curve-preferences
 """
 PROTECTIVE = frozenset(_PROTECTIVE.split())

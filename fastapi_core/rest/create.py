@@ -70,26 +70,10 @@ async def create_object(
     `verb`: what the request asked for; another one than create needs the right to create as well. `applied`: it comes
     from an apply, which has set the owners of its fields."""
     definition = scope.definition
-    metadata = tree["metadata"] = dict(tree.get("metadata") or {})
-    settle_namespace(scope, ctx.info.namespace, metadata)
-    apply_defaults(definition, tree)
-    for warning in dedup_owner_references(tree):
-        ctx.warn(warning)
-    if not applied:
-        scope.tracker().update(None, tree, manager_of(ctx, options), lifecycle.timestamp())
-    space = definition.kind == "Namespace" and not definition.group
-    attributes = Attributes(
-        "CREATE",
-        definition,
-        "",
-        metadata.get("name") or "" if space else ctx.info.namespace,
-        metadata.get("name") or "",
-        tree,
-        None,
-        options.dry_run,
-        ctx,
-    )
-    await scope.admission.mutate(attributes)
+    attributes = _decoded(ctx, scope, tree, options, applied=applied)
+    pending = scope.admission.admit(attributes)
+    if pending is not None:
+        await pending
     tree = attributes.object or tree
     metadata = tree["metadata"]
     if scope.guard is not None:
@@ -97,26 +81,24 @@ async def create_object(
     if verb != "create":
         await check_create(ctx, scope)
     generated = not metadata.get("name") and bool(metadata.get("generateName"))
-    prefixed = bool(metadata.get("generateName"))
     for attempt in range(1, GENERATE_ATTEMPTS + 1):
         if generated:
             metadata.pop("name", None)
-        for warning in lifecycle.before_create(definition, tree):
-            ctx.warn(warning)
-        if definition.strategy.requester is not None:
-            definition.strategy.requester(tree, ctx.user)
+        _stamp(ctx, definition, tree)
         attributes.name = tree["metadata"]["name"]
-        await scope.admission.validate(attributes)
+        pending = scope.admission.check(attributes)
+        if pending is not None:
+            await pending
         try:
             return await _store(scope, tree, dry_run=options.dry_run, applied=applied)
         except errors.APIError as error:
             if attributes.undo:
                 await scope.admission.revert(attributes)
-            if error.reason != "AlreadyExists" or not prefixed:
+            metadata = tree["metadata"]
+            if error.reason != "AlreadyExists" or not metadata.get("generateName"):
                 raise
             if not generated or attempt == GENERATE_ATTEMPTS:
                 raise _not_unique(error) from error
-            metadata = tree["metadata"]
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
@@ -127,6 +109,39 @@ async def _store(scope: Scope, tree: Tree, *, dry_run: bool, applied: bool) -> C
     if dry_run:
         return await scope.readied(_dry(scope, stored))
     return await scope.readied(await commit(scope.store.create, stored, applied=applied))
+
+
+def _decoded(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions, *, applied: bool) -> Attributes:
+    """What admission is shown: the object defaulted, its fields owned."""
+    definition = scope.definition
+    metadata = tree["metadata"] = dict(tree.get("metadata") or {})
+    settle_namespace(scope, ctx.info.namespace, metadata)
+    apply_defaults(definition, tree)
+    for warning in dedup_owner_references(tree):
+        ctx.warn(warning)
+    if not applied:
+        scope.tracker().update(None, tree, manager_of(ctx, options), lifecycle.timestamp())
+    space = definition.kind == "Namespace" and not definition.group
+    return Attributes(
+        "CREATE",
+        definition,
+        "",
+        metadata.get("name") or "" if space else ctx.info.namespace,
+        metadata.get("name") or "",
+        tree,
+        None,
+        options.dry_run,
+        ctx,
+        options=options,
+    )
+
+
+def _stamp(ctx: RequestContext, definition: ResourceDefinition, tree: Tree) -> None:
+    """What the server itself writes into a new object; and whether it is valid."""
+    for warning in lifecycle.before_create(definition, tree):
+        ctx.warn(warning)
+    if definition.strategy.requester is not None:
+        definition.strategy.requester(tree, ctx.user)
 
 
 def _dry(scope: Scope, stored: Tree) -> CachedObject:

@@ -120,7 +120,9 @@ async def delete_object(
             await pending
         old = scope.view(current).tree()
         lifecycle.check_preconditions(old, scope.definition, options.uid, options.resource_version)
-        attributes = Attributes("DELETE", scope.definition, "", namespace, name, None, old, options.dry_run, ctx)
+        attributes = Attributes(
+            "DELETE", scope.definition, "", namespace, name, None, old, options.dry_run, ctx, options=options
+        )
         await scope.admission.mutate(attributes)
         await scope.admission.validate(attributes)
         plan = lifecycle.plan_deletion(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from functools import cache
+from functools import cache, partial
 from typing import Any, Protocol
 
 from fastapi_core import errors
@@ -26,7 +26,7 @@ from fastapi_core.rest.create import manager_of
 from fastapi_core.rest.options import WriteOptions, write_options
 from fastapi_core.rest.patch import APPLY_PATCH, patch_engine, patch_form
 from fastapi_core.rest.scope import Scope
-from fastapi_core.rest.update import Change, write
+from fastapi_core.rest.update import Change, Shown, write
 from fastapi_core.schema import normalize
 from fastapi_core.schema.errors import TypeMismatch
 from fastapi_core.schema.tables import type_of
@@ -249,5 +249,6 @@ async def _write(ctx: RequestContext, scope: Scope, options: WriteOptions, scale
             tree["metadata"]["managedFields"] = kept
         return tree
 
-    obj: CachedObject = await write(ctx, scope, change, options, "scale", applied=True)
+    shown = Shown(scaling.read, partial(from_scale, scaling))
+    obj: CachedObject = await write(ctx, scope, change, options, "scale", applied=True, shown=shown)
     return render.tree(ctx, scaling.read(scope.view(obj).tree()))

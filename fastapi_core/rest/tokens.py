@@ -17,13 +17,14 @@ from fastapi_core.rest import render
 from fastapi_core.rest.backends import NODES, PODS, SECRETS, Backends
 from fastapi_core.rest.body import Expected, read_object
 from fastapi_core.rest.create import settle_namespace
-from fastapi_core.rest.options import write_options
+from fastapi_core.rest.options import WriteOptions, write_options
 from fastapi_core.rest.scope import Scope
 from fastapi_core.schema import normalize
 from fastapi_core.schema.tables import type_of
 from fastapi_core.schema.types import Type
 
 GROUP, KIND = "authentication.k8s.io", "TokenRequest"
+ISSUED_NOTE = "authentication.kubernetes.io/issued-credential-id"
 DEFAULT_SECONDS, SHORTEST, LONGEST = 3600, 600, 1 << 32
 
 
@@ -44,18 +45,28 @@ def requester(scope: Scope, backends: Backends) -> Endpoint:
             text = "must match the service account name if specified"
             problem = FieldError("Invalid value", "metadata.name", text, metadata["name"])
             raise errors.invalid(KIND, GROUP, name, [problem])
-        return _issue(ctx, scope, backends, tree, dry_run=options.dry_run)
+        return _issue(ctx, scope, backends, tree, options)
 
     return request
 
 
-async def _issue(ctx: RequestContext, scope: Scope, backends: Backends, tree: Tree, *, dry_run: bool) -> Response:
+async def _issue(ctx: RequestContext, scope: Scope, backends: Backends, tree: Tree, options: WriteOptions) -> Response:
     issuer = backends.issuer
     account = scope.store.get(ctx.info.namespace, ctx.info.name).tree()["metadata"]
     attributes = Attributes(
-        "CREATE", scope.definition, "token", ctx.info.namespace, ctx.info.name, tree, None, dry_run, ctx
+        "CREATE",
+        scope.definition,
+        "token",
+        ctx.info.namespace,
+        ctx.info.name,
+        tree,
+        None,
+        options.dry_run,
+        ctx,
+        options=options,
     )
     await scope.admission.mutate(attributes)
+    tree = attributes.object or tree
     _complete(tree, account, issuer.audiences)
     spec = tree["spec"]
     _check(spec["expirationSeconds"])
@@ -67,7 +78,9 @@ async def _issue(ctx: RequestContext, scope: Scope, backends: Backends, tree: Tr
         seconds = spec["expirationSeconds"] = issuer.longest
     subject = Subject(account["namespace"], account["name"], account["uid"], bound)
     now = time.time()
-    token = issuer.issue(subject, spec["audiences"], seconds, new_id=new_uid(), now=now)
+    new_id = new_uid()
+    token = issuer.issue(subject, spec["audiences"], seconds, new_id=new_id, now=now)
+    ctx.annotate(ISSUED_NOTE, f"JTI={new_id}")
     tree["metadata"]["creationTimestamp"] = timestamp(now)
     tree["status"] = {"token": token, "expirationTimestamp": timestamp(now + seconds)}
     return render.tree(ctx, normalize.normalize(_type(), tree).tree, status=201)

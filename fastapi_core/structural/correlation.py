@@ -57,7 +57,10 @@ class Correlated:
     def equal(self) -> bool:
         """Nothing changed; the order of items with keys does not count."""
         if self._equal is None:
-            self._equal = self._compare()
+            try:
+                self._equal = self._compare()
+            except RecursionError:
+                self._equal = False
         return self._equal
 
     def _compare(self) -> bool:

@@ -7,16 +7,14 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import orjson
-
 from fastapi_core.errors import go_float
 from fastapi_core.structural.correlation import same
 from fastapi_core.structural.listtypes import identity
-from fastapi_core.structural.nodes import Node
+from fastapi_core.structural.nodes import Node, canonical
 
 INT_MIN: Final = -(2**63)
 INT_MAX: Final = 2**63 - 1
-_INT32: Final = (-(2**31), 2**31 - 1)
+INT32: Final = (-(2**31), 2**31 - 1)
 _LAST_CHARACTER: Final = 0x10FFFF
 _EXACT: Final = 2.0**53 - 1
 _NEARLY: Final = 1e-9
@@ -108,7 +106,7 @@ def _matches(value: Any, item: Any) -> bool:
 
 
 def compact(value: Any) -> str:
-    return orjson.dumps(value).decode()
+    return canonical(value).decode()
 
 
 def counted(number: int, what: str) -> str:
@@ -122,11 +120,11 @@ def has_equal(items: list[Any]) -> bool:
 def pattern_test(pattern: str) -> Callable[[str], bool]:
     """Whether texts match a pattern; none do when it is none."""
     from fastapi_core.cel.errors import EvalError
-    from fastapi_core.cel.regex import compile_pattern, tester
+    from fastapi_core.cel.regex import compile_pattern
     from fastapi_core.cel.regex_translate import PatternError
 
     try:
-        test = tester(compile_pattern(pattern))
+        test = compile_pattern(pattern).matches
     except PatternError:
         return lambda text: False
 
@@ -154,7 +152,7 @@ def pattern_shown(pattern: str) -> str:
 def range_problem(number: Number, kind: str, form: str) -> str | None:
     """The type and format whose range a number is not in."""
     if kind == "integer":
-        low, high = _INT32 if form == "int32" else (INT_MIN, INT_MAX)
+        low, high = INT32 if form == "int32" else (INT_MIN, INT_MAX)
         whole = number.whole or (math.isfinite(number.real) and number.real == math.trunc(number.real))
         if whole and low <= int(number.value) <= high:
             return None

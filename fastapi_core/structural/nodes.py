@@ -6,7 +6,9 @@ descriptions say. What walks need (tables, closures) is put into a node when a w
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from hashlib import blake2b
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
@@ -206,7 +208,7 @@ def node_of(schema: Mapping[str, Any]) -> Node:
     more = schema.get("additionalProperties")
     children = _Children(schema)
     key = (
-        orjson.dumps(own, option=orjson.OPT_SORT_KEYS),
+        canonical(own),
         more if isinstance(more, bool) else None,
         children.key(),
     )
@@ -214,6 +216,19 @@ def node_of(schema: Mapping[str, Any]) -> Node:
     if node is None:
         node = _NODES[key] = Node(schema, children)
     return node
+
+
+def canonical(value: Any) -> bytes:
+    """The same bytes for equal JSON, whatever the order of members."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # integers of more than 64 bits
+        return json.dumps(value, sort_keys=True).encode()
+
+
+def digest(value: Any) -> bytes:
+    """The same few bytes for equal JSON."""
+    return blake2b(canonical(value), digest_size=16).digest()
 
 
 def copy_json(value: Any) -> Any:

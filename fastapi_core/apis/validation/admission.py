@@ -314,7 +314,7 @@ def _validation(item: Tree, path: str, report: Report, expressions: PolicyExpres
     if message and not message.strip():
         report.invalid(path + ".message", message, "message must be non-empty if specified")
     elif "\n" in message:
-        report.invalid(path + ".message", message, "message must not contain line breaks")
+        report.invalid(path + ".message", message, "must not contain line breaks")
     elif "\n" in expression and not message:
         text_ = "message must be specified if expression contains line breaks"
         report.required(path + ".message", text_)
@@ -331,7 +331,8 @@ def _audit(items: list[Tree], name: str, path: str, report: Report, expressions:
         if not name:
             report.invalid(at + ".key", key, "requires metadata.name be non-empty")
         else:
-            report.each_invalid(at + ".key", key, formats.qualified(f"{name}/{key}"))
+            full = f"{name}/{key}"
+            report.each_invalid(at + ".key", full, formats.qualified(full))
         if not (item.get("valueExpression") or "").strip():
             report.required(at + ".valueExpression", "valueExpression is not specified")
         else:

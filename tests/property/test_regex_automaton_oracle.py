@@ -9,12 +9,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastapi_core.cel import regex
-from fastapi_core.cel.regex_linear import Automaton
+from fastapi_core.cel.regex_automaton import Automaton
 from fastapi_core.cel.regex_translate import PatternError, translate
 
 _ATOMS = st.sampled_from(
-    ["a", "b", "A", ".", "[ab]", "[^a]", r"\d", r"\w", r"\W", r"\s", r"\b", r"\B", "^", "$", r"\A", r"\z", "é", r"\.", "[a-c1]"]
-    + [r"[\d_-]", r"(?i:a)", r"(?s:.)", r"(?m:^)", r"(?m:b$)", "[^A-Z]", "(?i:[^a])", "-", "0"]
+    [
+        *(
+            "a",
+            "b",
+            "A",
+            ".",
+            "[ab]",
+            "[^a]",
+            r"\d",
+            r"\w",
+            r"\W",
+            r"\s",
+            r"\b",
+            r"\B",
+            "^",
+            "$",
+            r"\A",
+            r"\z",
+            "é",
+            r"\.",
+        ),
+        *("[a-c1]", r"[\d_-]", r"(?i:a)", r"(?s:.)", r"(?m:^)", r"(?m:b$)", "[^A-Z]", "(?i:[^a])", "-", "0"),
+    ]
 )
 
 
@@ -41,8 +62,10 @@ def test_same_as_python(pattern: str, texts: list[str]) -> None:
         return
     automaton = Automaton(translated.pattern.pattern)
     for text in texts:
+        if not text and r"\B" in pattern:
+            continue  # in an empty text Python's engine finds no place, RE2's one that is no boundary
         wanted = re.compile(translated.pattern.pattern, re.ASCII).search(text) is not None
-        assert automaton.search(text) == wanted, (pattern, text)
+        assert (automaton.first(text, 0) is not None) == wanted, (pattern, text)
 
 
 def test_no_text_takes_forever() -> None:
