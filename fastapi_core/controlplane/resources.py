@@ -13,6 +13,7 @@ from fastapi_core.apis.service_store import ServiceStore
 from fastapi_core.authn.issuer import TokenIssuer
 from fastapi_core.authz.base import Authorizer
 from fastapi_core.authz.rbac import RoleIndex
+from fastapi_core.controlplane.custom import terminating
 from fastapi_core.controlplane.served import Served
 from fastapi_core.registry.definition import ResourceDefinition
 from fastapi_core.registry.fields import extractor
@@ -86,6 +87,7 @@ class Resources:
         """What every write passes; `gates.chain` makes it once there is an authorizer to ask."""
 
     def _adapted(self, definition: ResourceDefinition, event_ttl: float) -> ResourceDefinition:
+        definition = terminating(definition)
         if (definition.group, definition.plural) == ("", "services"):
             return self._allocator.bind(definition)
         return replace(definition, ttl=event_ttl) if definition.ttl else definition

@@ -27,6 +27,8 @@ class Target:
     host: str
     port: int
     tls: ssl.SSLContext | None = None
+    name: str = ""
+    """Whom the certificate must be of, where that is not the host."""
 
     @property
     def authority(self) -> str:
@@ -135,7 +137,10 @@ async def _open(target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWri
     loop = asyncio.get_running_loop()
     reader = _Reader(limit=HEAD_LIMIT, loop=loop)
     protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
-    transport, _ = await loop.create_connection(lambda: protocol, target.host, target.port, ssl=target.tls)
+    name = (target.name or None) if target.tls is not None else None
+    transport, _ = await loop.create_connection(
+        lambda: protocol, target.host, target.port, ssl=target.tls, server_hostname=name
+    )
     return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
 
 
