@@ -158,10 +158,8 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Rules"]):
 
 def _refusal(attributes: Attributes, denial: _Denial) -> APIError:
     error = forbidden(attributes, denial.message)
-    error.reason = denial.reason
-    error.code = REASON_CODES.get(denial.reason, 422)
-    error.details = {**(error.details or {}), "causes": [{"message": denial.message}]}
-    return error
+    details = {**(error.details or {}), "causes": [{"message": denial.message}]}
+    return APIError(denial.reason, error.message, code=REASON_CODES.get(denial.reason, 422), details=details)
 
 
 def _compiled(policy: Policy[Rules]) -> Rules:
