@@ -16,6 +16,7 @@ from fastapi_core.controlplane.delegation import Delegation
 from fastapi_core.controlplane.flowcontrol import debug_routes, flow_control
 from fastapi_core.controlplane.metrics import WatchMetrics, export_storage_metrics, export_version_metrics
 from fastapi_core.controlplane.opened import open_store
+from fastapi_core.controlplane.policy_status import PolicyStatus
 from fastapi_core.discovery.documents import DiscoveryDocuments
 from fastapi_core.discovery.endpoints import DiscoveryEndpoints
 from fastapi_core.discovery.index import VersionInfo, index_routes, listed_paths
@@ -82,6 +83,7 @@ async def compose(completed: Completed) -> GenericServer:
     if flow is not None:
         routes += debug_routes(flow.control)
     delegation.set_builtin(routes, documents.versions)
+    PolicyStatus(resources, server).install(server)
     return server
 
 

@@ -176,6 +176,20 @@ async def test_variables_are_evaluated_when_they_are_used(world: World) -> None:
     assert error.message.endswith("denied request: not xyxy")
 
 
+async def test_objects_in_variables(world: World) -> None:
+    await add_policy(
+        world,
+        "variables.space.labels.team == 'a' && variables.who[0].username == 'alice' && variables.maybe.hasValue()",
+        variables=[
+            {"name": "space", "expression": "namespaceObject.metadata"},
+            {"name": "who", "expression": "[request.userInfo]"},
+            {"name": "maybe", "expression": "object.?metadata"},
+        ],
+    )
+    await bind(world)
+    await judged(validating(world))
+
+
 async def test_match_conditions(world: World) -> None:
     conditions = [
         {"name": "named", "expression": "object.metadata.name != 'free'"},
