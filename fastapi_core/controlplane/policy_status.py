@@ -9,6 +9,7 @@ import asyncio
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from fastapi_core.admission.objects import decoded
 from fastapi_core.errors import APIError
 from fastapi_core.obs import logs
 
@@ -66,7 +67,7 @@ class PolicyStatus:
         """Policies whose status is behind them."""
         found = []
         for obj in self._store.cache.list().objects:
-            tree = obj.tree()
+            tree = decoded(obj)
             seen = (tree.get("status") or {}).get("observedGeneration") or 0
             if (tree["metadata"].get("generation") or 0) > seen and not tree["metadata"].get("deletionTimestamp"):
                 found.append(obj.name)

@@ -162,7 +162,7 @@ class _Run:
             old = converted(self.attributes.old, source, target)
             seen = Input(self.attributes, target, self._authorizer, trees=(tree, old), namespace=self.namespace)
             try:
-                if not policy.evaluator.meant(seen, param):
+                if not policy.compile().meant(seen, param):
                     continue
             except FailedError as error:
                 self._problem(call, str(error), problems)
@@ -177,7 +177,7 @@ class _Run:
         from fastapi_core.admission.evaluation import FailedError
 
         before = seen.object
-        for mutation in call.policy.evaluator.mutations if before is not None else ():
+        for mutation in call.policy.compile().mutations if before is not None else ():
             try:
                 patched = mutation(seen, param)
             except FailedError as error:

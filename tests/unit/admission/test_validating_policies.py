@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 
 from fastapi_core.admission.chain import AdmissionChain
+from fastapi_core.admission.policies.params import ConfigurationError
+from fastapi_core.admission.policies.source import Policy
 from fastapi_core.admission.policies.validating import FAILURES, ValidatingAdmissionPolicy
 from fastapi_core.authz.base import AlwaysAllow, Attributes, Decision, Verdict
 from fastapi_core.errors import APIError
+from fastapi_core.obs.catalog import Metrics
 from fastapi_core.registry.store import ResourceStore
 from fastapi_core.schema.types import Type
 from tests.fixtures.admission import Rights, World, definition, handled, request, settled, world
@@ -232,6 +235,49 @@ async def test_the_expressions_of_a_policy_share_a_budget(world: World) -> None:
     assert told(error) == (
         "validation failed due to running out of cost budget, no further validation rules will be run"
     )
+
+
+async def test_a_selector_that_no_validation_has_seen(world: World) -> None:
+    """A policy that makes no sense is not in force; the others are."""
+    bogus = {"matchExpressions": [{"key": "a", "operator": "Bogus"}]}
+    await add_policy(world, "false", name="a", matchConstraints=constraints(objectSelector=bogus))
+    await bind(world, name="a", policy="a")
+    plugin = validating(world)
+    await judged(plugin)
+    await add_policy(world, {"message": "no expression"})
+    await bind(world)
+    assert told(await refused(plugin)).startswith(
+        "compilation error: compilation failed: ERROR: <input>:1:1: Syntax error"
+    )
+
+
+async def test_a_spec_that_cannot_be_compiled(world: World) -> None:
+    def compile_(policy: Policy[int]) -> int:
+        raise KeyError("expression")
+
+    await add_policy(world, "true")
+    [obj] = world.see("validatingadmissionpolicies", GROUP).list()
+    with pytest.raises(ConfigurationError, match="its spec cannot be understood"):
+        Policy(obj, Directory(world), compile_).compile()
+
+
+async def test_findings_are_counted(world: World) -> None:
+    metrics = Metrics()
+    await add_policy(world, "has(object.data)", "object.nope == 1")
+    await bind(world, "Deny", "Audit")
+    see = world.see
+    plugin = ValidatingAdmissionPolicy(
+        see("validatingadmissionpolicies", GROUP),
+        see("validatingadmissionpolicybindings", GROUP),
+        see("namespaces"),
+        Directory(world),
+        AlwaysAllow(),
+        metrics,
+    )
+    await refused(plugin)
+    counted = metrics.policy_checks
+    assert counted.labels("p", "b", "invalid_error", "deny").value == 2
+    assert counted.labels("p", "b", "invalid_error", "audit").value == 2
 
 
 async def test_warnings_and_audit(world: World) -> None:
