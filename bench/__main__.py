@@ -25,7 +25,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench import custom, micro_admission, micro_authz, micro_pod, objects
+from bench import custom, micro_admission, micro_authz, micro_pod, micro_webhooks, objects
 from bench.load import Result, Shot, fire, results_folder
 from bench.process import Limit, Measured, Served
 
@@ -43,6 +43,7 @@ APPLY = (("Content-Type", "application/apply-patch+yaml"),)
 POD_ALONE = "decode+validate+encode pod 5 KB"
 ADMISSION = "default admission"
 CUSTOM = "custom definitions"
+WEBHOOKS = "webhooks"
 
 
 def body(tree: objects.Tree) -> str:
@@ -340,10 +341,11 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         measured["priority and fairness"] = fairness_rows(folder, options)
     if options.only.lower() in POD_ALONE:
         measured[POD_ALONE] = _pod_alone(measured)
-    if options.only.lower() in ADMISSION:
-        measured[ADMISSION] = micro_admission.measure()
-        for name, spent in measured[ADMISSION].items():
-            print(f"{ADMISSION + ', ' + name:40} {spent:5.1f}", flush=True)
+    for part, measure in ((ADMISSION, micro_admission.measure), (WEBHOOKS, micro_webhooks.measure)):
+        if options.only.lower() in part:
+            measured[part] = measure()
+            for name, spent in measured[part].items():
+                print(f"{part + ", " + name:40} {spent:5.1f}", flush=True)
     if not options.quick and options.only.lower() in CUSTOM:
         measured[CUSTOM] = _definitions(folder)
     if not options.quick and options.only.lower() in "start":

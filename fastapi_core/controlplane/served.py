@@ -43,6 +43,14 @@ class Served:
     def find(self, group: str, version: str, kind: str) -> Found | None:
         return self._kinds.get((group, version, kind))
 
+    def named(self, group: str, version: str, plural: str) -> list[ResourceDefinition]:
+        """Resources of a name; an empty group stands for any."""
+        return [
+            definition
+            for definition, _ in self._kinds.values()
+            if (definition.version, definition.plural) == (version, plural) and group in ("", definition.group)
+        ]
+
     def equivalents(self, definition: ResourceDefinition, subresource: str) -> Sequence[ResourceDefinition]:
         return self._equivalents(definition, subresource)
 

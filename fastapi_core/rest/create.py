@@ -102,15 +102,6 @@ async def create_object(
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
-async def _store(scope: Scope, tree: Tree, *, dry_run: bool, applied: bool) -> CachedObject:
-    stored = scope.to_storage(tree)
-    if not isinstance(stored, dict):
-        stored = await stored
-    if dry_run:
-        return await scope.readied(_dry(scope, stored))
-    return await scope.readied(await commit(scope.store.create, stored, applied=applied))
-
-
 def _decoded(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions, *, applied: bool) -> Attributes:
     """What admission is shown: the object defaulted, its fields owned."""
     definition = scope.definition
@@ -142,6 +133,17 @@ def _stamp(ctx: RequestContext, definition: ResourceDefinition, tree: Tree) -> N
         ctx.warn(warning)
     if definition.strategy.requester is not None:
         definition.strategy.requester(tree, ctx.user)
+
+
+async def _store(scope: Scope, tree: Tree, *, dry_run: bool, applied: bool) -> CachedObject:
+    stored = scope.to_storage(tree)
+    if not isinstance(stored, dict):
+        stored = await stored
+    obj = _dry(scope, stored) if dry_run else await commit(scope.store.create, stored, applied=applied)
+    pending = scope.ready((obj,))
+    if pending is not None:
+        await pending
+    return obj
 
 
 def _dry(scope: Scope, stored: Tree) -> CachedObject:
