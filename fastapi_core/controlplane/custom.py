@@ -19,8 +19,9 @@ from fastapi_core.registry import lifecycle
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Awaitable
 
+    from fastapi_core.controlplane.resources import Resources
     from fastapi_core.registry.store import ResourceStore
     from fastapi_core.server.generic import GenericServer
 
@@ -33,8 +34,7 @@ class CustomResources:
 
     def __init__(
         self,
-        definitions: Sequence[ResourceDefinition],
-        stores: Mapping[str, ResourceStore],
+        resources: Resources,
         around: Surroundings,
         delegation: Delegation,
         discovery: DiscoveryEndpoints,
@@ -46,7 +46,10 @@ class CustomResources:
         self._discovery = discovery
         self._documents = documents
         self._openapi = openapi
-        self._definitions = definitions
+        self._definitions = resources.definitions
+        self._served = resources.served
+        resources.conversions.custom = self.convert
+        stores = resources.stores
         self._resources: dict[str, Resource] = {}
         self._groups: dict[str, dict[str, Resource]] = {}
         self._versions: dict[str, set[str]] = {}
@@ -91,6 +94,7 @@ class CustomResources:
         for name, served in made.versions.items():
             self._delegation.put_routes(definition.group, name, plural, served)
         self._publish(definition.group)
+        self._served.put(definition.name, [served.definition for served in made.versions.values()], made.store)
         if before is not None:
             self._around.watches.end_resource(definition.group, plural)
 
@@ -102,6 +106,7 @@ class CustomResources:
         for version in before.versions:
             self._delegation.drop_custom(definition.group, version, definition.names.plural)
         self._publish(definition.group)
+        self._served.drop(definition.name)
         self._around.watches.end_resource(definition.group, definition.names.plural)
 
     def store(self, definition: Definition) -> ResourceStore | None:
@@ -109,6 +114,13 @@ class CustomResources:
             return None
         known = self._resources.get(definition.name)
         return (known or Resource(definition, self._around)).store
+
+    def convert(self, tree: Tree, source: ResourceDefinition, target: ResourceDefinition) -> Tree | Awaitable[Tree]:
+        """An object of one version in another one (`admission.conversions.CustomConversion`)."""
+        resource = self._resources.get(f"{source.plural}.{source.group}")
+        if resource is None or tree.get("kind") != source.kind or source.group_version == target.group_version:
+            return tree
+        return resource.convert(tree, source, target)
 
     def _publish(self, group: str) -> None:
         """The documents of a group, and its APIServices."""

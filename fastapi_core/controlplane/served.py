@@ -22,9 +22,8 @@ class Served:
         self._builtin = [(d, stores[d.key_prefix]) for d in definitions if d.key_prefix]
         self._custom: dict[str, list[Found]] = {}
         self._listeners: list[Callable[[], None]] = []
-        self._kinds: dict[tuple[str, str, str], Found] = {}
+        self._known: dict[tuple[str, str, str], Found] | None = None
         self._equivalents: Equivalents = equivalents(())
-        self._index()
 
     def put(self, name: str, definitions: Iterable[ResourceDefinition], store: ResourceStore) -> None:
         """A custom resource is served in these versions from now on; `name` is that of its definition."""
@@ -41,25 +40,30 @@ class Served:
         self._listeners.append(changed)
 
     def find(self, group: str, version: str, kind: str) -> Found | None:
-        return self._kinds.get((group, version, kind))
+        return self._kinds().get((group, version, kind))
 
     def named(self, group: str, version: str, plural: str) -> list[ResourceDefinition]:
         """Resources of a name; an empty group stands for any."""
         return [
             definition
-            for definition, _ in self._kinds.values()
+            for definition, _ in self._kinds().values()
             if (definition.version, definition.plural) == (version, plural) and group in ("", definition.group)
         ]
 
     def equivalents(self, definition: ResourceDefinition, subresource: str) -> Sequence[ResourceDefinition]:
+        self._kinds()
         return self._equivalents(definition, subresource)
 
     def _changed(self) -> None:
-        self._index()
+        self._known = None
         for listener in self._listeners:
             listener()
 
-    def _index(self) -> None:
+    def _kinds(self) -> dict[tuple[str, str, str], Found]:
+        """The index, made anew when somebody asks after a change: many definitions may come in a row."""
+        if self._known is not None:
+            return self._known
         every = [*self._builtin, *(found for resource in self._custom.values() for found in resource)]
-        self._kinds = {(d.group, d.version, d.kind): (d, store) for d, store in reversed(every)}
         self._equivalents = equivalents(definition for definition, _ in every)
+        self._known = {(d.group, d.version, d.kind): (d, store) for d, store in reversed(every)}
+        return self._known

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -96,12 +97,32 @@ class Resource:
             self.store.fresh_for = scope
         return scope
 
+    def convert(self, tree: Tree, source: ResourceDefinition, target: ResourceDefinition) -> Tree | Awaitable[Tree]:
+        """A copy of an object in another version."""
+        converter = self.family.converter
+        if converter is None:
+            return _pruned(target, {**copy.deepcopy(tree), "apiVersion": target.group_version})
+        return self._converted(converter, tree, source, target)
+
+    async def _converted(
+        self, converter: Converter, tree: Tree, source: ResourceDefinition, target: ResourceDefinition
+    ) -> Tree:
+        made = await converter.convert([tree], source.kind, source.group_version, target.group_version)
+        return _pruned(target, made[0])
+
     async def guard(self, ctx: RequestContext, tree: Tree, old: Tree | None) -> None:
         """Nothing new comes to a definition that is on its way out, by whatever verb."""
         if old is None and self.definition.holds("Terminating"):
             definition = self.definition
             name = tree["metadata"].get("name") or ""
             raise errors.forbidden(definition.names.plural, definition.group, name, TERMINATING)
+
+
+def _pruned(definition: ResourceDefinition, tree: Tree) -> Tree:
+    if definition.form is not None:
+        definition.form.coerce(tree, drop=True)
+        definition.form.prune(tree)
+    return tree
 
 
 class ServedVersion:

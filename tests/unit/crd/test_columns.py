@@ -51,7 +51,10 @@ def test_absent_values_and_broken_paths_are_null() -> None:
 
 def test_descriptions() -> None:
     own, other = printer(
-        (PrinterColumn("A", "string", ".a", description="of its own"), PrinterColumn("B", "integer", ".b", "int32", "", 1))
+        (
+            PrinterColumn("A", "string", ".a", description="of its own"),
+            PrinterColumn("B", "integer", ".b", "int32", "", 1),
+        )
     ).columns[1:]
     assert own.description == "of its own"
     assert other.definition() == {

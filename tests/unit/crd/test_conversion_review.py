@@ -39,7 +39,10 @@ def thing(name: str = "a") -> Tree:
 
 
 def convert(change: Callable[[Tree], Tree], *trees: Tree, versions: tuple[str, ...] = ("v1",)) -> list[Tree]:
-    conversion = {"strategy": "Webhook", "webhook": {"conversionReviewVersions": versions, "clientConfig": {"url": "u"}}}
+    conversion = {
+        "strategy": "Webhook",
+        "webhook": {"conversionReviewVersions": versions, "clientConfig": {"url": "u"}},
+    }
     return asyncio.run(WebhookConverter(conversion, Hook(change)).convert(trees or (thing(),), "Thing", V1, V2))
 
 
@@ -98,7 +101,9 @@ def test_a_list_tells_which_object_is_bad() -> None:
     def change(tree: Tree) -> Tree:
         return {**tree, "kind": "Cog"} if tree["metadata"]["name"] == "b" else tree
 
-    with pytest.raises(APIError, match=r"Kind=ThingList returned invalid converted object at index 1 \(n/b\): invalid kind"):
+    with pytest.raises(
+        APIError, match=r"Kind=ThingList returned invalid converted object at index 1 \(n/b\): invalid kind"
+    ):
         convert(each(change), thing("a"), thing("b"), thing("c"))
 
 

@@ -27,7 +27,9 @@ def custom(group: str, version: str, plural: str) -> ResourceDefinition:
 
 
 states = st.dictionaries(
-    st.tuples(st.sampled_from(GROUPS), st.sampled_from(["v1", "v2beta1", "v7", "odd"]), st.sampled_from(["foos", "bars"])),
+    st.tuples(
+        st.sampled_from(GROUPS), st.sampled_from(["v1", "v2beta1", "v7", "odd"]), st.sampled_from(["foos", "bars"])
+    ),
     st.none(),
     max_size=6,
 )
