@@ -17,16 +17,49 @@ from fastapi_core.openapi.documents import OpenAPIDocuments
 from fastapi_core.openapi.endpoints import OpenAPIEndpoints
 from fastapi_core.registry import lifecycle
 from fastapi_core.registry.definition import ResourceDefinition, Tree
+from fastapi_core.rest.backends import ENDPOINTS, SERVICES, SLICES
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Mapping
 
     from fastapi_core.controlplane.resources import Resources
+    from fastapi_core.crd.client import WebhookClient
+    from fastapi_core.crd.scope import Converter
     from fastapi_core.registry.store import ResourceStore
     from fastapi_core.server.generic import GenericServer
 
 #: Names that are stored where built-in resources are.
 OVERLAPPING = frozenset({PREFIX, registration.PREFIX})
+
+
+class ConversionWebhooks:
+    """Converters of definitions; the client is made, and loaded, with the first definition that has a webhook."""
+
+    def __init__(self, stores: Mapping[str, ResourceStore]) -> None:
+        self._stores = stores
+        self._client: WebhookClient | None = None
+
+    def converter(self, definition: Definition) -> Converter | None:
+        """None when versions differ in their names alone."""
+        if definition.conversion.get("strategy") != "Webhook":
+            return None
+        from fastapi_core.crd.conversion import WebhookConverter
+
+        return WebhookConverter(definition.conversion, self._made())
+
+    def _made(self) -> WebhookClient:
+        if self._client is None:
+            from fastapi_core.admission.objects import Objects
+            from fastapi_core.admission.webhooks.services import Services
+            from fastapi_core.crd.client import WebhookClient
+
+            services, slices, endpoints = (Objects(self._stores[prefix]) for prefix in (SERVICES, SLICES, ENDPOINTS))
+            self._client = WebhookClient(Services(services, slices, endpoints))
+        return self._client
+
+    async def close(self) -> None:
+        if self._client is not None:
+            self._client.close()
 
 
 class CustomResources:
