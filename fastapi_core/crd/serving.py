@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 Tree = dict[str, Any]
 _STATUS_VERBS = ("get", "patch", "update")
 _EVERYWHERE = frozenset({"list", "watch"})
+_NAMED = frozenset({"get", "update", "patch", "delete"})
 TERMINATING = "create not allowed while custom resource definition is terminating"
 
 
@@ -161,6 +162,8 @@ class ServedVersion:
         sub = info.subresource
         if sub and sub not in definition.subresources:
             raise errors.not_found(definition.plural, definition.group, info.name)
+        if not info.name and verb in _NAMED:
+            raise errors.bad_request("name must be provided")
         endpoint = table.get(f"{sub}:{verb}" if sub else verb)
         if endpoint is None:
             kind = errors.qualified(definition.plural, definition.group)
