@@ -88,7 +88,7 @@ class CustomResources:
         self._versions: dict[str, set[str]] = {}
         self._unpublished: set[str] | None = None
         """Groups whose documents wait for all definitions of the start; None afterwards."""
-        self._builtin = {store.definition.group for store in stores.values()}
+        self._builtin = documents.versions
         self._registration = Registration(stores[registration.PREFIX])
         self.definitions = Definitions(stores[PREFIX], self, sound_bundle=_sound)
 
@@ -118,6 +118,9 @@ class CustomResources:
         if definition.key_prefix in OVERLAPPING:
             return
         made = Resource(definition, self._around)
+        for version in self._builtin.get(definition.group, ()):
+            # Whatever is below a built-in group version is answered there.
+            made.versions.pop(version, None)
         self._resources[definition.name] = made
         self._groups.setdefault(definition.group, {})[definition.name] = made
         plural = definition.names.plural

@@ -256,3 +256,38 @@ def test_an_update_needs_a_version_and_an_object(world: World) -> None:
     assert world.api("PUT", world.path(), made)[1]["message"] == "name must be provided"
     status, refusal = world.api("POST", world.path("a/status"), made)
     assert (status, refusal["reason"]) == (404, "NotFound")
+
+
+def test_a_built_in_group_version_stays_as_it_is(api: Api) -> None:
+    """A definition may add versions to a built-in group, never anything to a version that is built in."""
+    name = "foos.node.k8s.io"
+    versions = [
+        {"name": "v1", "served": True, "storage": False, "schema": OPEN},
+        {"name": "v77", "served": True, "storage": True, "schema": OPEN},
+    ]
+    body = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": name, "annotations": {"api-approved.kubernetes.io": "unapproved, a test"}},
+        "spec": {
+            "group": "node.k8s.io",
+            "scope": "Cluster",
+            "names": {"plural": "foos", "kind": "Foo"},
+            "versions": versions,
+        },
+    }
+    assert api("POST", CRDS, body)[0] == 201
+    try:
+        until(lambda: api("GET", "/apis/node.k8s.io/v77/foos")[0] == 200)
+        assert api("GET", "/apis/node.k8s.io/v1/foos")[0] == 404
+        assert [r["name"] for r in api("GET", "/apis/node.k8s.io/v1")[1]["resources"]] == ["runtimeclasses"]
+        assert [r["name"] for r in api("GET", "/apis/node.k8s.io/v77")[1]["resources"]] == ["foos"]
+        group = api("GET", "/apis/node.k8s.io")[1]
+        assert {version["version"] for version in group["versions"]} == {"v1", "v77"}
+        assert group in [{"kind": "APIGroup", "apiVersion": "v1", **g} for g in api("GET", "/apis")[1]["groups"]]
+        conditions = api("GET", f"{CRDS}/{name}")[1]["status"]["conditions"]
+        assert conditions[0]["reason"] == "UnapprovedAnnotation"
+    finally:
+        assert api("DELETE", f"{CRDS}/{name}")[0] == 200
+    until(lambda: api("GET", "/apis/node.k8s.io/v77")[0] == 404)
+    assert [v["version"] for v in api("GET", "/apis/node.k8s.io")[1]["versions"]] == ["v1"]
