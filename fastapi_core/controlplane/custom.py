@@ -89,7 +89,7 @@ class CustomResources:
             if version not in made.versions:
                 self._delegation.drop_custom(definition.group, version, plural)
         for name, served in made.versions.items():
-            self._delegation.put_router(definition.group, name, plural, served.router())
+            self._delegation.put_routes(definition.group, name, plural, served)
         self._publish(definition.group)
         if before is not None:
             self._around.watches.end_resource(definition.group, plural)
