@@ -90,6 +90,9 @@ class Plugin:
     def follow(self, changed: Callable[[], None]) -> None:
         """Called once with what is to be told (`AdmissionChain.refresh`) when `handles` may answer otherwise."""
 
+    def close(self) -> None:
+        """The server ends: let go of what is held open."""
+
     def admit(self, attributes: Attributes) -> Awaitable[None] | None:
         return None
 
@@ -170,6 +173,11 @@ class AdmissionChain:
                     await pending
             except Exception as error:
                 log.warning("What admission did could not be taken back", error=str(error))
+
+    async def close(self) -> None:
+        """After the last request."""
+        for plugin in self.plugins:
+            plugin.close()
 
     def refresh(self) -> None:
         """Ask the plugins again what they handle."""

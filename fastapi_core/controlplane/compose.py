@@ -12,14 +12,19 @@ from fastapi_core import __version__
 from fastapi_core.apis.validation.security import Policy
 from fastapi_core.controlplane import authority, gates, hooks, identity
 from fastapi_core.controlplane.checks import ORDER
+from fastapi_core.controlplane.custom import CustomResources
 from fastapi_core.controlplane.delegation import Delegation
 from fastapi_core.controlplane.flowcontrol import debug_routes, flow_control
 from fastapi_core.controlplane.metrics import WatchMetrics, export_storage_metrics, export_version_metrics
 from fastapi_core.controlplane.opened import open_store
 from fastapi_core.controlplane.policy_status import PolicyStatus
+from fastapi_core.crd.client import WebhookClient
+from fastapi_core.crd.conversion import converter as conversion
+from fastapi_core.crd.serving import Surroundings
 from fastapi_core.discovery.documents import DiscoveryDocuments
 from fastapi_core.discovery.endpoints import DiscoveryEndpoints
 from fastapi_core.discovery.index import VersionInfo, index_routes, listed_paths
+from fastapi_core.discovery.live import LiveDocuments
 from fastapi_core.openapi.documents import OpenAPIDocuments
 from fastapi_core.openapi.endpoints import OpenAPIEndpoints
 from fastapi_core.request.routing import ANY, Route
@@ -49,7 +54,7 @@ async def compose(completed: Completed) -> GenericServer:
         flow=(flow.control, flow.estimator) if flow is not None else None,
     )
     delegation = Delegation()
-    documents = DiscoveryDocuments(resources.definitions)
+    documents = LiveDocuments(DiscoveryDocuments(resources.definitions), resources.definitions)
     discovery = DiscoveryEndpoints(documents, _yaml)
     server = GenericServer(config, lambda: delegation.current, known_group=delegation.known_group)
     server.health.arrange(ORDER)
@@ -59,7 +64,7 @@ async def compose(completed: Completed) -> GenericServer:
     async def announce() -> None:
         """The port may be known only now; /api tells it to clients."""
         address = completed.url(server.port).removeprefix("https://")
-        discovery.documents = DiscoveryDocuments(resources.definitions, server_address=address)
+        documents.rebase(DiscoveryDocuments(resources.definitions, server_address=address))
 
     server.add_hook("announce-server-address", announce)
     server.on_shutdown(lambda: watches.shutdown(config.watch_grace), "watches")
@@ -70,11 +75,13 @@ async def compose(completed: Completed) -> GenericServer:
         flow.install(server)
     export_storage_metrics(metrics, opened.storage, opened.cacher, resources.definitions)
     resources.admission = gates.chain(options, resources, config.authorizer, metrics)
+    server.on_stop(resources.admission.close, "admission")
     routes = resources.routes(watches, config.authorizer)
     routes += discovery.routes()
     routes += server_routes.routes(server)
     routes += who.routes(server)
-    routes += _openapi_routes(OpenAPIEndpoints(OpenAPIDocuments(resources.definitions)))
+    openapi = OpenAPIEndpoints(OpenAPIDocuments(resources.definitions))
+    routes += _openapi_routes(openapi)
     version = VersionInfo(product_version=__version__).tree()
     export_version_metrics(metrics, version)
     routes += _pages(routes, options, version)
@@ -84,6 +91,21 @@ async def compose(completed: Completed) -> GenericServer:
         routes += debug_routes(flow.control)
     delegation.set_builtin(routes, documents.versions)
     PolicyStatus(resources, server).install(server)
+    webhooks = WebhookClient(resources.stores)
+    around = Surroundings(
+        opened.storage,
+        opened.cacher,
+        lambda: resources.admission,
+        config.authorizer,
+        watches,
+        resources.backends,
+        lambda definition: conversion(definition, webhooks),
+    )
+    custom = CustomResources(
+        resources.definitions, resources.stores, around, delegation, discovery, documents, openapi, resources.served
+    )
+    resources.conversions.custom = custom.convert
+    custom.install(server)
     return server
 
 

@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from fastapi_core.discovery.accept import check_service, choose
 from fastapi_core.discovery.documents import DiscoveryDocuments, Document
+from fastapi_core.discovery.live import LiveDocuments
 from fastapi_core.http.exchange import Header, Response
 from fastapi_core.request.routing import ANY, Route
 from fastapi_core.request.status import page_not_found, wants_pretty
@@ -28,7 +29,7 @@ class DiscoveryEndpoints:
     `dump_yaml` renders a tree as YAML (`codec.yaml.dump`).
     """
 
-    def __init__(self, documents: DiscoveryDocuments, dump_yaml: DumpYAML) -> None:
+    def __init__(self, documents: DiscoveryDocuments | LiveDocuments, dump_yaml: DumpYAML) -> None:
         self.documents = documents
         self._dump_yaml = dump_yaml
 
@@ -45,6 +46,14 @@ class DiscoveryEndpoints:
                 custom = (group, version) in self.documents.custom
                 endpoint = self._resource_list(group, version, service=not custom)
                 routes.append((f"{root}/{version}{{/}}", {ANY if custom else "GET": endpoint}))
+        return routes
+
+    def group_routes(self, group: str, versions: Iterable[str], *, whole: bool = True) -> list[Route]:
+        """Routes of a group of custom resources; `whole` False: the group's own document is routed elsewhere."""
+        root = f"/apis/{group}"
+        routes: list[Route] = [(root + "{/}", {ANY: self._group(group)})] if whole else []
+        for version in versions:
+            routes.append((f"{root}/{version}{{/}}", {ANY: self._resource_list(group, version, service=False)}))
         return routes
 
     def core(self, ctx: RequestContext) -> Response:

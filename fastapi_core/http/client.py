@@ -11,6 +11,9 @@ from fastapi_core.http.exchange import Header
 
 HEAD_LIMIT = 1 << 20
 _PIECE = 1 << 16
+#: What clients know verification failures by, as far as OpenSSL says it otherwise.
+_EXPIRED, _UNKNOWN = "certificate has expired or is not yet valid", "certificate signed by unknown authority"
+_VERIFICATION = {9: _EXPIRED, 10: _EXPIRED, 18: _UNKNOWN, 19: _UNKNOWN, 20: _UNKNOWN, 21: _UNKNOWN}
 
 
 class UpstreamError(Exception):
@@ -24,6 +27,8 @@ class Target:
     host: str
     port: int
     tls: ssl.SSLContext | None = None
+    name: str = ""
+    """Whom the certificate must be of, where that is not the host."""
 
     @property
     def authority(self) -> str:
@@ -112,7 +117,8 @@ def dial_problem(error: BaseException, target: Target) -> str:
     if isinstance(error, socket.gaierror):
         return f"dial tcp: lookup {target.host}: no such host"
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"tls: failed to verify certificate: x509: {error.verify_message}"
+        words = _VERIFICATION.get(error.verify_code, error.verify_message)
+        return f"tls: failed to verify certificate: x509: {words}"
     if isinstance(error, ssl.SSLError):
         return f"tls: {error.reason or error}"
     if isinstance(error, OSError) and error.strerror:
@@ -131,7 +137,10 @@ async def _open(target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWri
     loop = asyncio.get_running_loop()
     reader = _Reader(limit=HEAD_LIMIT, loop=loop)
     protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
-    transport, _ = await loop.create_connection(lambda: protocol, target.host, target.port, ssl=target.tls)
+    name = (target.name or None) if target.tls is not None else None
+    transport, _ = await loop.create_connection(
+        lambda: protocol, target.host, target.port, ssl=target.tls, server_hostname=name
+    )
     return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
 
 

@@ -94,6 +94,7 @@ async def _bind(
     )
     await scope.admission.mutate(attributes)
     await scope.admission.validate(attributes)
+    binding = attributes.object or binding
 
     async def attempt(current: CachedObject) -> CachedObject:
         tree = assigned(current.tree(), binding, current.key)

@@ -84,6 +84,8 @@ async def _evict(
     )
     await scope.admission.mutate(attributes)
     await scope.admission.validate(attributes)
+    if attributes.object is not None and attributes.object is not eviction:
+        options = delete_options(attributes.object.get("deleteOptions") or {}, dry_run=given.dry_run)
     for attempt in range(1, ATTEMPTS + 1):
         pod = scope.store.get(namespace, name).tree()
         if not beyond_budgets(pod):

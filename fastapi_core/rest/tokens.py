@@ -66,6 +66,7 @@ async def _issue(ctx: RequestContext, scope: Scope, backends: Backends, tree: Tr
         options=options,
     )
     await scope.admission.mutate(attributes)
+    tree = attributes.object or tree
     _complete(tree, account, issuer.audiences)
     spec = tree["spec"]
     _check(spec["expirationSeconds"])

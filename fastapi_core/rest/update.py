@@ -133,6 +133,9 @@ async def write(
         prepare = strategy.prepare_status if subresource == "status" else strategy.prepare
 
     async def attempt(current: CachedObject) -> CachedObject:
+        pending = scope.ready((current,))
+        if pending is not None:
+            await pending
         old = scope.view(current).tree()
         tree = change(old)
         for warning in dedup_owner_references(tree):
@@ -143,6 +146,8 @@ async def write(
         attributes, tree = await _gate(ctx, scope, tree, old, options, subresource, prepare, shown)
         stored = scope.to_storage(tree)
         try:
+            if not isinstance(stored, dict):
+                stored = await stored
             if old["metadata"].get("deletionTimestamp") and lifecycle.to_be_removed(tree):
                 if not options.dry_run:
                     await scope.store.delete(current)
@@ -156,7 +161,7 @@ async def write(
             raise
 
     result: CachedObject = await retrying(scope.store, info.namespace, info.name, attempt)
-    return result
+    return await scope.readied(result)
 
 
 async def _gate(
@@ -175,7 +180,9 @@ async def _gate(
         "UPDATE", scope.definition, subresource, ctx.info.namespace, ctx.info.name, seen, before, options.dry_run, ctx,
         options=options,
     )  # fmt: skip
-    await scope.admission.mutate(attributes)
+    pending = scope.admission.admit(attributes)
+    if pending is not None:
+        await pending
     if shown is None:
         tree = attributes.object or tree
     elif attributes.object is not None and attributes.object is not seen:
@@ -187,7 +194,9 @@ async def _gate(
         ctx.warn(warning)
     if shown is not None:
         attributes.object = shown.show(tree)
-    await scope.admission.validate(attributes)
+    pending = scope.admission.check(attributes)
+    if pending is not None:
+        await pending
     return attributes, tree if shown is not None else attributes.object or tree
 
 
