@@ -19,8 +19,10 @@ from fastapi_core.registry import lifecycle
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Awaitable, Mapping, Sequence
 
+    from fastapi_core.controlplane.served import Served
+    from fastapi_core.crd.scope import Converter
     from fastapi_core.registry.store import ResourceStore
     from fastapi_core.server.generic import GenericServer
 
@@ -40,12 +42,14 @@ class CustomResources:
         discovery: DiscoveryEndpoints,
         documents: LiveDocuments,
         openapi: OpenAPIEndpoints,
+        kinds: Served,
     ) -> None:
         self._around = around
         self._delegation = delegation
         self._discovery = discovery
         self._documents = documents
         self._openapi = openapi
+        self._kinds = kinds
         self._definitions = definitions
         self._resources: dict[str, Resource] = {}
         self._groups: dict[str, dict[str, Resource]] = {}
@@ -90,6 +94,7 @@ class CustomResources:
                 self._delegation.drop_custom(definition.group, version, plural)
         for name, served in made.versions.items():
             self._delegation.put_routes(definition.group, name, plural, served)
+        self._kinds.put(definition.name, [(served.definition, served.scope) for served in made.versions.values()])
         self._publish(definition.group)
         if before is not None:
             self._around.watches.end_resource(definition.group, plural)
@@ -99,6 +104,7 @@ class CustomResources:
         if before is None:
             return
         del self._groups[definition.group][definition.name]
+        self._kinds.drop(definition.name)
         for version in before.versions:
             self._delegation.drop_custom(definition.group, version, definition.names.plural)
         self._publish(definition.group)
@@ -109,6 +115,14 @@ class CustomResources:
             return None
         known = self._resources.get(definition.name)
         return (known or Resource(definition, self._around)).store
+
+    def convert(self, tree: Tree, source: ResourceDefinition, target: ResourceDefinition) -> Tree | Awaitable[Tree]:
+        """See `admission.conversions.CustomConversion`."""
+        made = self._resources.get(f"{source.plural}.{source.group}")
+        converter = made.family.converter if made is not None else None
+        if converter is None:
+            return {**tree, "apiVersion": target.group_version}
+        return _converted(converter, tree, source, target)
 
     def _publish(self, group: str) -> None:
         """The documents of a group, and its APIServices."""
@@ -133,6 +147,11 @@ class CustomResources:
     def _described(self, previous: OpenAPIDocuments) -> OpenAPIDocuments:
         kinds = [served.described() for made in self._resources.values() for served in made.versions.values()]
         return OpenAPIDocuments(self._definitions, custom=kinds, previous=previous)
+
+
+async def _converted(converter: Converter, tree: Tree, source: ResourceDefinition, target: ResourceDefinition) -> Tree:
+    [found] = await converter.convert([tree], source.kind, source.group_version, target.group_version)
+    return found
 
 
 def terminate(tree: Tree) -> None:

@@ -159,6 +159,7 @@ class _Makers:
             self.resources.served,
             self.questions.authorizer,
             apply_defaults,
+            self.resources.conversions.convert,
         )
 
     def _validating_policies(self) -> Plugin:
@@ -168,6 +169,7 @@ class _Makers:
             self.objects("namespaces"),
             self.resources.served,
             self.questions.authorizer,
+            self.resources.conversions.convert,
             self.metrics,
         )
 
