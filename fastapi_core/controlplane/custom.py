@@ -19,8 +19,10 @@ from fastapi_core.registry import lifecycle
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Awaitable, Mapping, Sequence
 
+    from fastapi_core.controlplane.served import Served
+    from fastapi_core.crd.scope import Converter
     from fastapi_core.registry.store import ResourceStore
     from fastapi_core.server.generic import GenericServer
 
@@ -40,16 +42,20 @@ class CustomResources:
         discovery: DiscoveryEndpoints,
         documents: LiveDocuments,
         openapi: OpenAPIEndpoints,
+        kinds: Served,
     ) -> None:
         self._around = around
         self._delegation = delegation
         self._discovery = discovery
         self._documents = documents
         self._openapi = openapi
+        self._kinds = kinds
         self._definitions = definitions
         self._resources: dict[str, Resource] = {}
         self._groups: dict[str, dict[str, Resource]] = {}
         self._versions: dict[str, set[str]] = {}
+        self._unpublished: set[str] | None = None
+        """Groups whose documents wait for all definitions of the start; None afterwards."""
         self._builtin = {store.definition.group for store in stores.values()}
         self._registration = Registration(stores[registration.PREFIX])
         self.definitions = Definitions(stores[PREFIX], self, sound_bundle=_sound)
@@ -61,7 +67,11 @@ class CustomResources:
             await self.definitions.start()
             await self._registration.start()
 
+        self._unpublished = set()
         self.definitions.follow()
+        groups, self._unpublished = self._unpublished, None
+        for group in groups:
+            self._publish(group)
         server.add_hook("start-apiextensions-controllers", begin)
         server.on_shutdown(self.definitions.stop, "custom resource definitions")
         server.on_shutdown(self._registration.stop, "custom resource registration")
@@ -83,7 +93,8 @@ class CustomResources:
             if version not in made.versions:
                 self._delegation.drop_custom(definition.group, version, plural)
         for name, served in made.versions.items():
-            self._delegation.put_router(definition.group, name, plural, served.router())
+            self._delegation.put_routes(definition.group, name, plural, served)
+        self._kinds.put(definition.name, [(served.definition, served.scope) for served in made.versions.values()])
         self._publish(definition.group)
         if before is not None:
             self._around.watches.end_resource(definition.group, plural)
@@ -93,6 +104,7 @@ class CustomResources:
         if before is None:
             return
         del self._groups[definition.group][definition.name]
+        self._kinds.drop(definition.name)
         for version in before.versions:
             self._delegation.drop_custom(definition.group, version, definition.names.plural)
         self._publish(definition.group)
@@ -104,8 +116,19 @@ class CustomResources:
         known = self._resources.get(definition.name)
         return (known or Resource(definition, self._around)).store
 
+    def convert(self, tree: Tree, source: ResourceDefinition, target: ResourceDefinition) -> Tree | Awaitable[Tree]:
+        """See `admission.conversions.CustomConversion`."""
+        made = self._resources.get(f"{source.plural}.{source.group}")
+        converter = made.family.converter if made is not None else None
+        if converter is None:
+            return {**tree, "apiVersion": target.group_version}
+        return _converted(converter, tree, source, target)
+
     def _publish(self, group: str) -> None:
         """The documents of a group, and its APIServices."""
+        if self._unpublished is not None:
+            self._unpublished.add(group)
+            return
         members = self._groups.get(group, {})
         if not members:
             self._groups.pop(group, None)
@@ -124,6 +147,11 @@ class CustomResources:
     def _described(self, previous: OpenAPIDocuments) -> OpenAPIDocuments:
         kinds = [served.described() for made in self._resources.values() for served in made.versions.values()]
         return OpenAPIDocuments(self._definitions, custom=kinds, previous=previous)
+
+
+async def _converted(converter: Converter, tree: Tree, source: ResourceDefinition, target: ResourceDefinition) -> Tree:
+    [found] = await converter.convert([tree], source.kind, source.group_version, target.group_version)
+    return found
 
 
 def terminate(tree: Tree) -> None:

@@ -43,7 +43,11 @@ T = TypeVar("T")
 
 
 #: Plugins that stand behind a feature gate.
-_GATES = {"PodTopologyLabels": "PodTopologyLabelsAdmission", "NodeDeclaredFeatureValidator": "NodeDeclaredFeatures"}
+_GATES = {
+    "PodTopologyLabels": "PodTopologyLabelsAdmission",
+    "NodeDeclaredFeatureValidator": "NodeDeclaredFeatures",
+    "MutatingAdmissionPolicy": "MutatingAdmissionPolicy",
+}
 
 
 def chain(options: Options, resources: Resources, authorizer: Authorizer, metrics: Metrics) -> AdmissionChain:
@@ -155,6 +159,7 @@ class _Makers:
             self.resources.served,
             self.questions.authorizer,
             apply_defaults,
+            self.resources.conversions.convert,
         )
 
     def _validating_policies(self) -> Plugin:
@@ -164,6 +169,7 @@ class _Makers:
             self.objects("namespaces"),
             self.resources.served,
             self.questions.authorizer,
+            self.resources.conversions.convert,
             self.metrics,
         )
 
