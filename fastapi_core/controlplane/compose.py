@@ -99,7 +99,10 @@ async def compose(completed: Completed) -> GenericServer:
         resources.backends,
         lambda definition: conversion(definition, webhooks),
     )
-    custom = CustomResources(resources.definitions, resources.stores, around, delegation, discovery, documents, openapi)
+    custom = CustomResources(
+        resources.definitions, resources.stores, around, delegation, discovery, documents, openapi, resources.served
+    )
+    resources.conversions.custom = custom.convert
     custom.install(server)
     return server
 

@@ -19,8 +19,9 @@ from fastapi_core.registry import lifecycle
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Awaitable, Mapping, Sequence
 
+    from fastapi_core.controlplane.served import Served
     from fastapi_core.registry.store import ResourceStore
     from fastapi_core.server.generic import GenericServer
 
@@ -40,8 +41,10 @@ class CustomResources:
         discovery: DiscoveryEndpoints,
         documents: LiveDocuments,
         openapi: OpenAPIEndpoints,
+        served: Served,
     ) -> None:
         self._around = around
+        self._served = served
         self._delegation = delegation
         self._discovery = discovery
         self._documents = documents
@@ -84,6 +87,7 @@ class CustomResources:
                 self._delegation.drop_custom(definition.group, version, plural)
         for name, served in made.versions.items():
             self._delegation.put_router(definition.group, name, plural, served.router())
+        self._served.put(definition.name, [version.definition for version in made.versions.values()], made.store)
         self._publish(definition.group)
         if before is not None:
             self._around.watches.end_resource(definition.group, plural)
@@ -92,6 +96,7 @@ class CustomResources:
         before = self._resources.pop(definition.name, None)
         if before is None:
             return
+        self._served.drop(definition.name)
         del self._groups[definition.group][definition.name]
         for version in before.versions:
             self._delegation.drop_custom(definition.group, version, definition.names.plural)
@@ -103,6 +108,19 @@ class CustomResources:
             return None
         known = self._resources.get(definition.name)
         return (known or Resource(definition, self._around)).store
+
+    def convert(self, tree: Tree, source: ResourceDefinition, target: ResourceDefinition) -> Tree | Awaitable[Tree]:
+        """An object in another version, for admission (`admission.conversions.CustomConversion`)."""
+        resource = self._resources.get(f"{source.plural}.{source.group}")
+        converter = resource.family.converter if resource is not None else None
+        if converter is None or source.version == target.version:
+            return {**tree, "apiVersion": target.group_version}
+
+        async def ask() -> Tree:
+            made = await converter.convert([tree], source.kind, source.group_version, target.group_version)
+            return made[0]
+
+        return ask()
 
     def _publish(self, group: str) -> None:
         """The documents of a group, and its APIServices."""
