@@ -43,7 +43,11 @@ T = TypeVar("T")
 
 
 #: Plugins that stand behind a feature gate.
-_GATES = {"PodTopologyLabels": "PodTopologyLabelsAdmission", "NodeDeclaredFeatureValidator": "NodeDeclaredFeatures"}
+_GATES = {
+    "PodTopologyLabels": "PodTopologyLabelsAdmission",
+    "NodeDeclaredFeatureValidator": "NodeDeclaredFeatures",
+    "MutatingAdmissionPolicy": "MutatingAdmissionPolicy",
+}
 
 
 def chain(options: Options, resources: Resources, authorizer: Authorizer, metrics: Metrics) -> AdmissionChain:

@@ -24,7 +24,7 @@ class Served:
         self._listeners: list[Callable[[], None]] = []
         self._kinds: dict[tuple[str, str, str], Found] = {}
         self._equivalents: Equivalents = equivalents(())
-        self._index()
+        self._indexed = False
 
     def put(self, name: str, definitions: Iterable[ResourceDefinition], store: ResourceStore) -> None:
         """A custom resource is served in these versions from now on; `name` is that of its definition."""
@@ -41,17 +41,33 @@ class Served:
         self._listeners.append(changed)
 
     def find(self, group: str, version: str, kind: str) -> Found | None:
+        if not self._indexed:
+            self._index()
         return self._kinds.get((group, version, kind))
 
+    def named(self, group: str, version: str, plural: str) -> list[ResourceDefinition]:
+        """Resources of a name; an empty group stands for any."""
+        if not self._indexed:
+            self._index()
+        return [
+            definition
+            for definition, _ in self._kinds.values()
+            if (definition.version, definition.plural) == (version, plural) and group in ("", definition.group)
+        ]
+
     def equivalents(self, definition: ResourceDefinition, subresource: str) -> Sequence[ResourceDefinition]:
+        if not self._indexed:
+            self._index()
         return self._equivalents(definition, subresource)
 
     def _changed(self) -> None:
-        self._index()
+        # Definitions come by the hundred at a start: the index is made for who asks.
+        self._indexed = False
         for listener in self._listeners:
             listener()
 
     def _index(self) -> None:
+        self._indexed = True
         every = [*self._builtin, *(found for resource in self._custom.values() for found in resource)]
         self._kinds = {(d.group, d.version, d.kind): (d, store) for d, store in reversed(every)}
         self._equivalents = equivalents(definition for definition, _ in every)

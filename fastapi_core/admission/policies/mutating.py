@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Awaitable, Callable, Hashable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -107,12 +108,13 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutations"]):
         history = known.copy() if known is not None else _History()
         run = _Run(attributes, history, authorizer, self._defaults, attributes.object)
         if calls:
-            if attributes.again and history.last != attributes.object:
+            if attributes.again and history.ran and history.last != attributes.object:
                 history.call_again()
             run.namespace = self._namespace(attributes)
             for call in calls:
                 run.call(call, problems)
-            history.last = run.object
+            # Plugins change objects in place: what it is now would not be remembered.
+            history.last = copy.deepcopy(run.object) if history.ran else None
         return _Outcome(run.object, run.changed, problems, history)
 
     def _tell(self, attributes: Attributes, outcome: _Outcome) -> None:
@@ -160,7 +162,7 @@ class _Run:
             old = converted(self.attributes.old, source, target)
             seen = Input(self.attributes, target, self._authorizer, trees=(tree, old), namespace=self.namespace)
             try:
-                if not policy.evaluator.meant(seen, param):
+                if not policy.compile().meant(seen, param):
                     continue
             except FailedError as error:
                 self._problem(call, str(error), problems)
@@ -175,14 +177,15 @@ class _Run:
         from fastapi_core.admission.evaluation import FailedError
 
         before = seen.object
-        for mutation in call.policy.evaluator.mutations if before is not None else ():
+        for mutation in call.policy.compile().mutations if before is not None else ():
             try:
                 patched = mutation(seen, param)
             except FailedError as error:
                 self._problem(call, str(error), problems)
                 continue
             if patched is not seen.object:
-                self._defaults(seen.target, patched)
+                if patched.get("kind") == seen.target.kind:
+                    self._defaults(seen.target, patched)
                 seen.object = patched
         if seen.object is not before and seen.object != before:
             self.object = converted(seen.object, seen.target, self.attributes.definition)
@@ -202,12 +205,8 @@ def _told(call: Invocation[Mutations], text: str) -> str:
 
 
 def _refusal(attributes: Attributes, problems: list[_Problem]) -> APIError:
-    error = forbidden(attributes, "")
-    error.message = problems[0].message
-    error.reason = problems[0].reason
-    error.code = 403
-    error.details = {**(error.details or {}), "causes": [{"message": problem.message} for problem in problems]}
-    return error
+    details = {**(forbidden(attributes, "").details or {}), "causes": [{"message": p.message} for p in problems]}
+    return APIError(problems[0].reason, problems[0].message, code=403, details=details)
 
 
 def _compiled(policy: Policy[Mutations]) -> Mutations:

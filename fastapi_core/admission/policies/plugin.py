@@ -57,6 +57,7 @@ class PolicyPlugin(Plugin, Generic[E]):
                 if target is None:
                     continue
                 resource = policy.parameters.resource() if policy.parameters is not None else None
+                policy.compile()
             except (APIError, ConfigurationError) as error:
                 yield Invocation(policy, None, None, [], f"failed to configure policy: {error}")
                 continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fastapi_core.admission.chain import CONNECT, CREATE, DELETE, UPDATE, Attributes
@@ -44,8 +45,8 @@ class _Verdict:
         self.warnings: list[str] = []
         self.failures: list[dict[str, Any]] = []
         self.notes: dict[str, list[str]] = {}
-        self.checks: list[tuple[str, str, str, str]] = []
-        """Labels of the metric."""
+        self.checks: list[tuple[tuple[str, str, str, str], float]] = []
+        """Labels of the metrics, and seconds."""
 
     def deny(self, policy: str, binding: Binding | None, message: str, reason: str = "") -> None:
         if self.denial is None:
@@ -53,7 +54,7 @@ class _Verdict:
             text = f"ValidatingAdmissionPolicy '{policy}'{by} denied request: {message}"
             self.denial = _Denial(text, reason or "Invalid")
 
-    def take(self, policy: str, binding: Binding, finding: Finding) -> None:
+    def take(self, policy: str, binding: Binding, finding: Finding, seconds: float) -> None:
         """What a binding makes of something found."""
         for action in binding.actions:
             if action == "Deny":
@@ -73,7 +74,7 @@ class _Verdict:
                         "validationActions": binding.actions,
                     }
                 )
-            self.checks.append((policy, binding.name, finding.error, action.lower()))
+            self.checks.append(((policy, binding.name, finding.error or "invalid_error", action.lower()), seconds))
 
     def note(self, key: str, value: str) -> None:
         known = self.notes.setdefault(key, [])
@@ -126,12 +127,14 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Rules"]):
             if version is None:
                 version = inputs(attributes, authorizer, self._namespace(attributes))
             for param in params:
-                outcome = policy.evaluator.judge(version(target), param)
+                started = perf_counter()
+                outcome = policy.compile().judge(version(target), param)
+                seconds = perf_counter() - started
                 for finding in outcome.findings:
                     if finding.error and policy.ignores:
-                        verdict.checks.append((policy.name, binding.name, finding.error, "allow"))
+                        verdict.checks.append(((policy.name, binding.name, finding.error, "allow"), seconds))
                     else:
-                        verdict.take(policy.name, binding, finding)
+                        verdict.take(policy.name, binding, finding, seconds)
                 for key, value in outcome.notes:
                     verdict.note(f"{policy.name}/{key}", value)
                 if not policy.ignores:
@@ -150,18 +153,17 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Rules"]):
         if verdict.failures:
             attributes.annotate(FAILURES, json_codec.encode(verdict.failures[:_MOST_FAILURES]).decode())
         if self._metrics is not None:
-            for labels in verdict.checks:
+            for labels, seconds in verdict.checks:
                 self._metrics.policy_checks.labels(*labels).inc()
+                self._metrics.policy_seconds.labels(*labels).observe(seconds)
         if verdict.denial is not None:
             raise _refusal(attributes, verdict.denial)
 
 
 def _refusal(attributes: Attributes, denial: _Denial) -> APIError:
     error = forbidden(attributes, denial.message)
-    error.reason = denial.reason
-    error.code = REASON_CODES.get(denial.reason, 422)
-    error.details = {**(error.details or {}), "causes": [{"message": denial.message}]}
-    return error
+    details = {**(error.details or {}), "causes": [{"message": denial.message}]}
+    return APIError(denial.reason, error.message, code=REASON_CODES.get(denial.reason, 422), details=details)
 
 
 def _compiled(policy: Policy[Rules]) -> Rules:
