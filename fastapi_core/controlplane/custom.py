@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from fastapi_core.controlplane.resources import Resources
-    from fastapi_core.crd.scope import Converter
     from fastapi_core.registry.store import ResourceStore
     from fastapi_core.server.generic import GenericServer
 
@@ -146,11 +145,6 @@ class CustomResources:
     def _described(self, previous: OpenAPIDocuments) -> OpenAPIDocuments:
         kinds = [served.described() for made in self._resources.values() for served in made.versions.values()]
         return OpenAPIDocuments(self._definitions, custom=kinds, previous=previous)
-
-
-async def _converted(converter: Converter, tree: Tree, source: ResourceDefinition, target: ResourceDefinition) -> Tree:
-    [found] = await converter.convert([tree], source.kind, source.group_version, target.group_version)
-    return found
 
 
 def terminate(tree: Tree) -> None:
