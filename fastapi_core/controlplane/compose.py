@@ -16,7 +16,7 @@ from fastapi_core.controlplane.custom import CustomResources
 from fastapi_core.controlplane.delegation import Delegation
 from fastapi_core.controlplane.flowcontrol import debug_routes, flow_control
 from fastapi_core.controlplane.metrics import WatchMetrics, export_storage_metrics, export_version_metrics
-from fastapi_core.controlplane.opened import open_store
+from fastapi_core.controlplane.opened import Opened, open_store
 from fastapi_core.controlplane.policy_status import PolicyStatus
 from fastapi_core.crd.client import WebhookClient
 from fastapi_core.crd.conversion import converter as conversion
@@ -36,6 +36,7 @@ from fastapi_core.server.generic import GenericServer
 if TYPE_CHECKING:
     from fastapi_core.options.complete import Completed
     from fastapi_core.options.options import Options
+    from fastapi_core.server.config import ServerConfig
 
 
 async def compose(completed: Completed) -> GenericServer:
@@ -76,23 +77,28 @@ async def compose(completed: Completed) -> GenericServer:
     export_storage_metrics(metrics, opened.storage, opened.cacher, resources.definitions)
     resources.admission = gates.chain(options, resources, config.authorizer, metrics)
     server.on_stop(resources.admission.close, "admission")
-    routes = resources.routes(watches, config.authorizer)
-    routes += discovery.routes()
-    routes += server_routes.routes(server)
-    routes += who.routes(server)
     openapi = OpenAPIEndpoints(OpenAPIDocuments(resources.definitions))
-    routes += _openapi_routes(openapi)
-    version = VersionInfo(product_version=__version__).tree()
-    export_version_metrics(metrics, version)
-    routes += _pages(routes, options, version)
-    routes += index_routes(routes, __version__)
-    routes += server_routes.unlisted(server)
+    routes = resources.routes(watches, config.authorizer)
+    routes += [*discovery.routes(), *who.routes(server), *_openapi_routes(openapi)]
+    routes = _with_pages(routes, server, options)
     if flow is not None:
         routes += debug_routes(flow.control)
     delegation.set_builtin(routes, documents.versions)
+    around = _surroundings(opened, config, watches)
+    custom = CustomResources(
+        resources.definitions, resources.stores, around, delegation, discovery, documents, openapi, resources.served
+    )
+    resources.conversions.custom = custom.convert
+    custom.install(server)
     PolicyStatus(resources, server).install(server)
+    return server
+
+
+def _surroundings(opened: Opened, config: ServerConfig, watches: WatchServer) -> Surroundings:
+    """What custom resources have in common with the built-in ones."""
+    resources = opened.resources
     webhooks = WebhookClient(resources.stores)
-    around = Surroundings(
+    return Surroundings(
         opened.storage,
         opened.cacher,
         lambda: resources.admission,
@@ -101,12 +107,16 @@ async def compose(completed: Completed) -> GenericServer:
         resources.backends,
         lambda definition: conversion(definition, webhooks),
     )
-    custom = CustomResources(
-        resources.definitions, resources.stores, around, delegation, discovery, documents, openapi, resources.served
-    )
-    resources.conversions.custom = custom.convert
-    custom.install(server)
-    return server
+
+
+def _with_pages(routes: list[Route], server: GenericServer, options: Options) -> list[Route]:
+    """The routes, those of the server itself, and the pages that list them all."""
+    version = VersionInfo(product_version=__version__).tree()
+    export_version_metrics(server.metrics, version)
+    found = routes + server_routes.routes(server)
+    found += _pages(found, options, version)
+    found += index_routes(found, __version__)
+    return found + server_routes.unlisted(server)
 
 
 def _pages(routes: list[Route], options: Options, version: dict[str, str]) -> list[Route]:

@@ -54,6 +54,8 @@ class CustomResources:
         self._resources: dict[str, Resource] = {}
         self._groups: dict[str, dict[str, Resource]] = {}
         self._versions: dict[str, set[str]] = {}
+        self._unpublished: set[str] | None = None
+        """Groups whose documents wait for all definitions of the start; None afterwards."""
         self._builtin = {store.definition.group for store in stores.values()}
         self._registration = Registration(stores[registration.PREFIX])
         self.definitions = Definitions(stores[PREFIX], self, sound_bundle=_sound)
@@ -65,7 +67,11 @@ class CustomResources:
             await self.definitions.start()
             await self._registration.start()
 
+        self._unpublished = set()
         self.definitions.follow()
+        groups, self._unpublished = self._unpublished, None
+        for group in groups:
+            self._publish(group)
         server.add_hook("start-apiextensions-controllers", begin)
         server.on_shutdown(self.definitions.stop, "custom resource definitions")
         server.on_shutdown(self._registration.stop, "custom resource registration")
@@ -120,6 +126,9 @@ class CustomResources:
 
     def _publish(self, group: str) -> None:
         """The documents of a group, and its APIServices."""
+        if self._unpublished is not None:
+            self._unpublished.add(group)
+            return
         members = self._groups.get(group, {})
         if not members:
             self._groups.pop(group, None)

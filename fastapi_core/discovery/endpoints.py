@@ -68,14 +68,14 @@ class DiscoveryEndpoints:
 
     def _group(self, group: str) -> Endpoint:
         def endpoint(ctx: RequestContext) -> Response:
-            document = self.documents.groups.get(group)
+            document = self.documents.group(group)
             return page_not_found() if document is None else self._answer(ctx, _accept(ctx), document)
 
         return endpoint
 
     def _resource_list(self, group: str, version: str, *, service: bool) -> Endpoint:
         def endpoint(ctx: RequestContext) -> Response:
-            document = self.documents.resource_lists.get((group, version))
+            document = self.documents.resource_list(group, version)
             if document is None:
                 return page_not_found()
             accept = _accept(ctx)

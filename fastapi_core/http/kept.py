@@ -51,7 +51,7 @@ class _Connection(asyncio.Protocol):
         self._reset()
 
     def _reset(self) -> None:
-        self._parser = httptools.HttpResponseParser(self)
+        self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
         self._headers: dict[bytes, bytes] = {}
         self._parts: list[bytes] = []
         self._size = 0
@@ -80,8 +80,11 @@ class _Connection(asyncio.Protocol):
             if self._head > HEAD_LIMIT:
                 self._fail(UpstreamError(f"net/http: server response headers exceeded {HEAD_LIMIT} bytes; aborted"))
                 return
+        parser = self._parser
+        if parser is None:
+            return
         try:
-            self._parser.feed_data(data)
+            parser.feed_data(data)
         except httptools.HttpParserUpgrade:
             self._fail(UpstreamError("net/http: HTTP/1.x transport connection broken: unexpected upgrade"))
         except httptools.HttpParserError as error:
@@ -112,24 +115,36 @@ class _Connection(asyncio.Protocol):
         self._headers[name.lower()] = value
 
     def on_headers_complete(self) -> None:
-        if self._parser.get_status_code() >= 200:
+        if self._parser is not None and self._parser.get_status_code() >= 200:
             self._in_body = True
 
     def on_body(self, body: bytes) -> None:
+        if self.answer is None:
+            return
         self._parts.append(body)
         self._size += len(body)
         if self._size > self.limit:
             self._fail(BodyError(f"the answer is longer than {self.limit} bytes"))
 
     def on_message_complete(self) -> None:
-        status = self._parser.get_status_code()
+        parser = self._parser
+        if parser is None:
+            return
+        status = parser.get_status_code()
         if status < 200:
             self._headers = {}
             return
         answer, self.answer = self.answer, None
-        self._reusable = self.open and self._parser.should_keep_alive()
+        self._reusable = self.open and parser.should_keep_alive()
         if answer is not None and not answer.done():
             answer.set_result(Whole(status, self._headers, b"".join(self._parts)))
+        self._forget()
+
+    def _forget(self) -> None:
+        """Let go of the answer, and of the parser, which holds on to us."""
+        self._parser = None
+        self._parts = []
+        self._headers = {}
 
     # Asking
 
@@ -154,6 +169,7 @@ class _Connection(asyncio.Protocol):
     def abort(self) -> None:
         self.open = False
         self.answer = None
+        self._forget()
         if self.transport is not None:
             self.transport.abort()
 
