@@ -93,7 +93,7 @@ class CustomResources:
             if version not in made.versions:
                 self._delegation.drop_custom(definition.group, version, plural)
         for name, served in made.versions.items():
-            self._delegation.put_router(definition.group, name, plural, served.router())
+            self._delegation.put_routes(definition.group, name, plural, served)
         self._kinds.put(definition.name, [(served.definition, served.scope) for served in made.versions.values()])
         self._publish(definition.group)
         if before is not None:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from fastapi_core import errors
-from fastapi_core._ext.router import Router
+from fastapi_core._ext.router import Match, Router
 from fastapi_core.crd.definitions import VERBS, Definition, Names, Version, schema_of
 from fastapi_core.crd.form import CustomType, LazyForm
 from fastapi_core.crd.scope import Converter, CustomScope, CustomStore, Family
 from fastapi_core.crd.strategy import Rules, steps
 from fastapi_core.openapi.custom import CustomKind
 from fastapi_core.registry.definition import ResourceDefinition, Subresource
-from fastapi_core.request.routing import ANY
+from fastapi_core.request.routing import ANY, Route
 from fastapi_core.request.status import page_not_found
 from fastapi_core.rest.install import endpoints
 
@@ -107,7 +107,7 @@ class Resource:
 class ServedVersion:
     """One version: declared at once, for discovery; everything else is made with the first request."""
 
-    __slots__ = ("_resource", "_scope", "_table", "definition", "version")
+    __slots__ = ("_match", "_resource", "_scope", "_table", "definition", "version")
 
     def __init__(self, resource: Resource, version: Version) -> None:
         self._resource = resource
@@ -115,11 +115,14 @@ class ServedVersion:
         self.definition = declare(resource.definition, version, resource.forms[version.name])
         self._scope: CustomScope | None = None
         self._table: Mapping[str, Endpoint] | None = None
+        self._match: Match[Endpoint] | None = None
 
-    def router(self) -> Router[Endpoint]:
-        """Takes every path below the version; what it names is read from the request."""
-        root = f"/apis/{self.definition.group}/{self.definition.version}"
-        return Router([(root + "/{rest...}", {ANY: self.serve})])
+    def lookup(self, path: str) -> Match[Endpoint] | None:
+        """Takes every path that names the resource; what else it names is read from the request."""
+        if self._match is None:
+            routes: list[Route] = [("/x", {ANY: self.serve})]
+            self._match = Router(routes).lookup("/x")
+        return self._match
 
     def serve(self, ctx: RequestContext) -> Answer | Awaitable[Answer]:
         info = ctx.info
