@@ -42,8 +42,8 @@ JSON = (("Content-Type", "application/json"),)
 APPLY = (("Content-Type", "application/apply-patch+yaml"),)
 POD_ALONE = "decode+validate+encode pod 5 KB"
 ADMISSION = "default admission"
-CUSTOM = "custom definitions"
 WEBHOOKS = "webhooks"
+CUSTOM = "custom definitions"
 
 
 def body(tree: objects.Tree) -> str:
@@ -345,7 +345,7 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         if options.only.lower() in part:
             measured[part] = measure()
             for name, spent in measured[part].items():
-                print(f"{part + ', ' + name:40} {spent:5.1f}", flush=True)
+                print(f"{f'{part}, {name}':40} {spent:5.1f}", flush=True)
     if not options.quick and options.only.lower() in CUSTOM:
         measured[CUSTOM] = _definitions(folder)
     if not options.quick and options.only.lower() in "start":

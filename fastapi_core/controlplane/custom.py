@@ -79,8 +79,8 @@ class CustomResources:
         self._discovery = discovery
         self._documents = documents
         self._openapi = openapi
-        self._definitions = resources.definitions
         self._served = resources.served
+        self._definitions = resources.definitions
         resources.conversions.custom = self.convert
         stores = resources.stores
         self._resources: dict[str, Resource] = {}
@@ -130,7 +130,7 @@ class CustomResources:
         for name, served in made.versions.items():
             self._delegation.put_routes(definition.group, name, plural, served)
         self._publish(definition.group)
-        self._served.put(definition.name, [served.definition for served in made.versions.values()], made.store)
+        self._served.put(definition.name, [(served.definition, served.scope) for served in made.versions.values()])
         if before is not None:
             self._around.watches.end_resource(definition.group, plural)
 

@@ -129,12 +129,13 @@ def _pruned(definition: ResourceDefinition, tree: Tree) -> Tree:
 class ServedVersion:
     """One version: declared at once, for discovery; everything else is made with the first request."""
 
-    __slots__ = ("_described", "_match", "_resource", "_table", "definition", "version")
+    __slots__ = ("_described", "_match", "_resource", "_scope", "_table", "definition", "version")
 
     def __init__(self, resource: Resource, version: Version) -> None:
         self._resource = resource
         self.version = version
         self.definition = declare(resource.definition, version, resource.forms[version.name])
+        self._scope: CustomScope | None = None
         self._table: Mapping[str, Endpoint] | None = None
         self._match: Match[Endpoint] | None = None
         self._described: CustomKind | None = None
@@ -183,9 +184,16 @@ class ServedVersion:
         self._described = CustomKind(self.definition, digest, lambda: schema_of(source, name), preserve)
         return self._described
 
+    def scope(self) -> CustomScope:
+        """Its objects as this version shows them."""
+        scope = self._scope
+        if scope is None:
+            scope = self._scope = self._resource.scope(self.version, self.definition)
+        return scope
+
     def _made(self) -> Mapping[str, Endpoint]:
         resource = self._resource
-        scope = resource.scope(self.version, self.definition)
+        scope = self.scope()
         table = endpoints(scope, resource.around.watches, resource.around.backends)
         # A list decides itself whether the query asks for a watch.
         table["watch"] = table["list"]
