@@ -19,9 +19,9 @@ from fastapi_core.registry import lifecycle
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping, Sequence
+    from collections.abc import Awaitable
 
-    from fastapi_core.controlplane.served import Served
+    from fastapi_core.controlplane.resources import Resources
     from fastapi_core.registry.store import ResourceStore
     from fastapi_core.server.generic import GenericServer
 
@@ -34,22 +34,22 @@ class CustomResources:
 
     def __init__(
         self,
-        definitions: Sequence[ResourceDefinition],
-        stores: Mapping[str, ResourceStore],
+        resources: Resources,
         around: Surroundings,
         delegation: Delegation,
         discovery: DiscoveryEndpoints,
         documents: LiveDocuments,
         openapi: OpenAPIEndpoints,
-        served: Served,
     ) -> None:
         self._around = around
-        self._served = served
         self._delegation = delegation
         self._discovery = discovery
         self._documents = documents
         self._openapi = openapi
-        self._definitions = definitions
+        self._served = resources.served
+        self._definitions = resources.definitions
+        resources.conversions.custom = self.convert
+        stores = resources.stores
         self._resources: dict[str, Resource] = {}
         self._groups: dict[str, dict[str, Resource]] = {}
         self._versions: dict[str, set[str]] = {}
@@ -92,9 +92,9 @@ class CustomResources:
             if version not in made.versions:
                 self._delegation.drop_custom(definition.group, version, plural)
         for name, served in made.versions.items():
-            self._delegation.put_router(definition.group, name, plural, served.router())
-        self._served.put(definition.name, [version.definition for version in made.versions.values()], made.store)
+            self._delegation.put_routes(definition.group, name, plural, served)
         self._publish(definition.group)
+        self._served.put(definition.name, [(served.definition, served.scope) for served in made.versions.values()])
         if before is not None:
             self._around.watches.end_resource(definition.group, plural)
 
@@ -102,11 +102,11 @@ class CustomResources:
         before = self._resources.pop(definition.name, None)
         if before is None:
             return
-        self._served.drop(definition.name)
         del self._groups[definition.group][definition.name]
         for version in before.versions:
             self._delegation.drop_custom(definition.group, version, definition.names.plural)
         self._publish(definition.group)
+        self._served.drop(definition.name)
         self._around.watches.end_resource(definition.group, definition.names.plural)
 
     def store(self, definition: Definition) -> ResourceStore | None:
@@ -116,17 +116,11 @@ class CustomResources:
         return (known or Resource(definition, self._around)).store
 
     def convert(self, tree: Tree, source: ResourceDefinition, target: ResourceDefinition) -> Tree | Awaitable[Tree]:
-        """An object in another version, for admission (`admission.conversions.CustomConversion`)."""
+        """An object of one version in another one (`admission.conversions.CustomConversion`)."""
         resource = self._resources.get(f"{source.plural}.{source.group}")
-        converter = resource.family.converter if resource is not None else None
-        if converter is None or source.version == target.version:
-            return {**tree, "apiVersion": target.group_version}
-
-        async def ask() -> Tree:
-            made = await converter.convert([tree], source.kind, source.group_version, target.group_version)
-            return made[0]
-
-        return ask()
+        if resource is None or tree.get("kind") != source.kind or source.group_version == target.group_version:
+            return tree
+        return resource.convert(tree, source, target)
 
     def _publish(self, group: str) -> None:
         """The documents of a group, and its APIServices."""

@@ -115,6 +115,6 @@ def _checker(served: Served) -> TypeChecker:
 
     def find(group: str, version: str, kind: str) -> ResourceDefinition | None:
         found = served.find(group, version, kind)
-        return found[0] if found is not None else None
+        return found.definition if found is not None else None
 
     return TypeChecker(served.named, find, declared)
