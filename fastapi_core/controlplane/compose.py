@@ -85,10 +85,7 @@ async def compose(completed: Completed) -> GenericServer:
         routes += debug_routes(flow.control)
     delegation.set_builtin(routes, documents.versions)
     around = _surroundings(opened, config, watches)
-    custom = CustomResources(
-        resources.definitions, resources.stores, around, delegation, discovery, documents, openapi, resources.served
-    )
-    resources.conversions.custom = custom.convert
+    custom = CustomResources(resources, around, delegation, discovery, documents, openapi)
     custom.install(server)
     PolicyStatus(resources, server).install(server)
     return server

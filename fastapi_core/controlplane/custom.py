@@ -19,10 +19,9 @@ from fastapi_core.registry import lifecycle
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping, Sequence
+    from collections.abc import Awaitable
 
-    from fastapi_core.controlplane.served import Served
-    from fastapi_core.crd.scope import Converter
+    from fastapi_core.controlplane.resources import Resources
     from fastapi_core.registry.store import ResourceStore
     from fastapi_core.server.generic import GenericServer
 
@@ -35,22 +34,22 @@ class CustomResources:
 
     def __init__(
         self,
-        definitions: Sequence[ResourceDefinition],
-        stores: Mapping[str, ResourceStore],
+        resources: Resources,
         around: Surroundings,
         delegation: Delegation,
         discovery: DiscoveryEndpoints,
         documents: LiveDocuments,
         openapi: OpenAPIEndpoints,
-        kinds: Served,
     ) -> None:
         self._around = around
         self._delegation = delegation
         self._discovery = discovery
         self._documents = documents
         self._openapi = openapi
-        self._kinds = kinds
-        self._definitions = definitions
+        self._served = resources.served
+        self._definitions = resources.definitions
+        resources.conversions.custom = self.convert
+        stores = resources.stores
         self._resources: dict[str, Resource] = {}
         self._groups: dict[str, dict[str, Resource]] = {}
         self._versions: dict[str, set[str]] = {}
@@ -94,8 +93,8 @@ class CustomResources:
                 self._delegation.drop_custom(definition.group, version, plural)
         for name, served in made.versions.items():
             self._delegation.put_routes(definition.group, name, plural, served)
-        self._kinds.put(definition.name, [(served.definition, served.scope) for served in made.versions.values()])
         self._publish(definition.group)
+        self._served.put(definition.name, [(served.definition, served.scope) for served in made.versions.values()])
         if before is not None:
             self._around.watches.end_resource(definition.group, plural)
 
@@ -104,10 +103,10 @@ class CustomResources:
         if before is None:
             return
         del self._groups[definition.group][definition.name]
-        self._kinds.drop(definition.name)
         for version in before.versions:
             self._delegation.drop_custom(definition.group, version, definition.names.plural)
         self._publish(definition.group)
+        self._served.drop(definition.name)
         self._around.watches.end_resource(definition.group, definition.names.plural)
 
     def store(self, definition: Definition) -> ResourceStore | None:
@@ -117,12 +116,11 @@ class CustomResources:
         return (known or Resource(definition, self._around)).store
 
     def convert(self, tree: Tree, source: ResourceDefinition, target: ResourceDefinition) -> Tree | Awaitable[Tree]:
-        """See `admission.conversions.CustomConversion`."""
-        made = self._resources.get(f"{source.plural}.{source.group}")
-        converter = made.family.converter if made is not None else None
-        if converter is None:
-            return {**tree, "apiVersion": target.group_version}
-        return _converted(converter, tree, source, target)
+        """An object of one version in another one (`admission.conversions.CustomConversion`)."""
+        resource = self._resources.get(f"{source.plural}.{source.group}")
+        if resource is None or tree.get("kind") != source.kind or source.group_version == target.group_version:
+            return tree
+        return resource.convert(tree, source, target)
 
     def _publish(self, group: str) -> None:
         """The documents of a group, and its APIServices."""
@@ -147,11 +145,6 @@ class CustomResources:
     def _described(self, previous: OpenAPIDocuments) -> OpenAPIDocuments:
         kinds = [served.described() for made in self._resources.values() for served in made.versions.values()]
         return OpenAPIDocuments(self._definitions, custom=kinds, previous=previous)
-
-
-async def _converted(converter: Converter, tree: Tree, source: ResourceDefinition, target: ResourceDefinition) -> Tree:
-    [found] = await converter.convert([tree], source.kind, source.group_version, target.group_version)
-    return found
 
 
 def terminate(tree: Tree) -> None:

@@ -25,9 +25,9 @@ class Served:
         self._builtin = [(d, _reader(d, stores[d.key_prefix])) for d in definitions if d.key_prefix]
         self._custom: dict[str, list[tuple[ResourceDefinition, Make]]] = {}
         self._listeners: list[Callable[[], None]] = []
-        self._kinds: dict[tuple[str, str, str], tuple[ResourceDefinition, Make]] = {}
+        self._known: dict[tuple[str, str, str], tuple[ResourceDefinition, Make]] | None = None
+        """By kind, made anew when somebody asks after a change: a thousand definitions come one by one."""
         self._equivalents: Equivalents = equivalents(())
-        self._index()
 
     def put(self, name: str, versions: Iterable[tuple[ResourceDefinition, Make]]) -> None:
         """A custom resource is served in these versions from now on; `name` is that of its definition."""
@@ -45,29 +45,32 @@ class Served:
 
     def find(self, group: str, version: str, kind: str) -> Scope | None:
         """The objects of a kind in a version."""
-        found = self._kinds.get((group, version, kind))
+        found = self._kinds().get((group, version, kind))
         return found[1]() if found is not None else None
 
     def named(self, group: str, version: str, plural: str) -> list[ResourceDefinition]:
         """Resources of a name; an empty group stands for any."""
         return [
             definition
-            for definition, _ in self._kinds.values()
+            for definition, _ in self._kinds().values()
             if (definition.version, definition.plural) == (version, plural) and group in ("", definition.group)
         ]
 
     def equivalents(self, definition: ResourceDefinition, subresource: str) -> Sequence[ResourceDefinition]:
+        self._kinds()
         return self._equivalents(definition, subresource)
 
     def _changed(self) -> None:
-        self._index()
+        self._known = None
         for listener in self._listeners:
             listener()
 
-    def _index(self) -> None:
-        every = [*self._builtin, *(found for resource in self._custom.values() for found in resource)]
-        self._kinds = {(d.group, d.version, d.kind): (d, make) for d, make in reversed(every)}
-        self._equivalents = equivalents(definition for definition, _ in every)
+    def _kinds(self) -> dict[tuple[str, str, str], tuple[ResourceDefinition, Make]]:
+        if self._known is None:
+            every = [*self._builtin, *(found for resource in self._custom.values() for found in resource)]
+            self._known = {(d.group, d.version, d.kind): (d, make) for d, make in reversed(every)}
+            self._equivalents = equivalents(definition for definition, _ in every)
+        return self._known
 
 
 def _reader(definition: ResourceDefinition, store: ResourceStore) -> Make:

@@ -145,7 +145,7 @@ def converter(definition: Definition, caller: Caller) -> WebhookConverter | None
 def sound_bundle(bundle: str) -> bool:
     """Whether a caBundle holds certificates."""
     try:
-        ssl.create_default_context(cadata=b64decode(bundle).decode("ascii"))
+        ssl.create_default_context(cadata=b64decode(bundle, validate=True).decode("ascii"))
     except (ssl.SSLError, ValueError):
         return False
     return True

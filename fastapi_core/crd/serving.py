@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -96,6 +97,19 @@ class Resource:
             self.store.fresh_for = scope
         return scope
 
+    def convert(self, tree: Tree, source: ResourceDefinition, target: ResourceDefinition) -> Tree | Awaitable[Tree]:
+        """A copy of an object in another version."""
+        converter = self.family.converter
+        if converter is None:
+            return _pruned(target, {**copy.deepcopy(tree), "apiVersion": target.group_version})
+        return self._converted(converter, tree, source, target)
+
+    async def _converted(
+        self, converter: Converter, tree: Tree, source: ResourceDefinition, target: ResourceDefinition
+    ) -> Tree:
+        made = await converter.convert([tree], source.kind, source.group_version, target.group_version)
+        return _pruned(target, made[0])
+
     async def guard(self, ctx: RequestContext, tree: Tree, old: Tree | None) -> None:
         """Nothing new comes to a definition that is on its way out, by whatever verb."""
         if old is None and self.definition.holds("Terminating"):
@@ -104,10 +118,17 @@ class Resource:
             raise errors.forbidden(definition.names.plural, definition.group, name, TERMINATING)
 
 
+def _pruned(definition: ResourceDefinition, tree: Tree) -> Tree:
+    if definition.form is not None:
+        definition.form.coerce(tree, drop=True)
+        definition.form.prune(tree)
+    return tree
+
+
 class ServedVersion:
     """One version: declared at once, for discovery; everything else is made with the first request."""
 
-    __slots__ = ("_match", "_resource", "_scope", "_table", "definition", "version")
+    __slots__ = ("_described", "_match", "_resource", "_scope", "_table", "definition", "version")
 
     def __init__(self, resource: Resource, version: Version) -> None:
         self._resource = resource
@@ -116,6 +137,7 @@ class ServedVersion:
         self._scope: CustomScope | None = None
         self._table: Mapping[str, Endpoint] | None = None
         self._match: Match[Endpoint] | None = None
+        self._described: CustomKind | None = None
 
     def lookup(self, path: str) -> Match[Endpoint] | None:
         """Takes every path that names the resource; what else it names is read from the request."""
@@ -150,11 +172,14 @@ class ServedVersion:
 
     def described(self) -> CustomKind:
         """As OpenAPI documents tell of it."""
+        if self._described is not None:
+            return self._described
         source, name = self._resource.definition.source, self.version.name
         metadata = orjson.loads(source.metadata())
         digest = f"{metadata.get('uid')}/{metadata.get('generation')}/{self._resource.definition.accepted}/{name}"
         preserve = self._resource.definition.preserve
-        return CustomKind(self.definition, digest, lambda: schema_of(source, name), preserve)
+        self._described = CustomKind(self.definition, digest, lambda: schema_of(source, name), preserve)
+        return self._described
 
     def scope(self) -> CustomScope:
         """Its objects as this version shows them."""
