@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi_core import __version__
 from fastapi_core.apis.validation.security import Policy
 from fastapi_core.controlplane import authority, gates, hooks, identity
+from fastapi_core.controlplane.aggregation import Aggregation
 from fastapi_core.controlplane.checks import ORDER
 from fastapi_core.controlplane.delegation import Delegation
 from fastapi_core.controlplane.flowcontrol import debug_routes, flow_control
@@ -82,6 +83,8 @@ async def compose(completed: Completed) -> GenericServer:
     if flow is not None:
         routes += debug_routes(flow.control)
     delegation.set_builtin(routes, documents.versions)
+    aggregation = Aggregation(completed, resources, delegation, server)
+    aggregation.install(server, documents.versions)
     return server
 
 
