@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi_core.aggregation.availability import Availability, Policy
 from fastapi_core.aggregation.directory import APISERVICES, APIService, Directory
+from fastapi_core.aggregation.documents import DiscoveryView, OpenAPIView
 from fastapi_core.aggregation.fetch import Fetcher
 from fastapi_core.aggregation.headers import Dropped
 from fastapi_core.aggregation.proxy import Front, Proxied
+from fastapi_core.aggregation.published import Published
 from fastapi_core.aggregation.registration import Registrations
 from fastapi_core.aggregation.resolve import Resolver
 from fastapi_core.aggregation.transport import Transports
@@ -18,6 +20,8 @@ from fastapi_core.http.pool import Pool
 if TYPE_CHECKING:
     from fastapi_core.controlplane.delegation import Delegation
     from fastapi_core.controlplane.resources import Resources
+    from fastapi_core.discovery.endpoints import DiscoveryEndpoints
+    from fastapi_core.openapi.endpoints import OpenAPIEndpoints
     from fastapi_core.options.authentication import Authentication
     from fastapi_core.options.complete import Completed
     from fastapi_core.server.generic import GenericServer
@@ -75,11 +79,19 @@ class Aggregation:
                 successes=options.aggregator_health_successes,
             ),
         )
+        self.published = Published(self.directory, self.resolver, self.transports, self.fetcher)
         self._proxied: dict[str, Proxied] = {}
+        self._groups: dict[str, set[str]] = {}
         self._front.broken = self.availability.enqueue
         self.directory.listen(self._changed)
         self.availability.on_check(self._checked)
         self.transports.on_renewal(self._renew)
+
+    def show(self, discovery: DiscoveryEndpoints, openapi: OpenAPIEndpoints) -> None:
+        """Put what backends publish into the documents of the server."""
+        self._discovery = discovery
+        discovery.shown = DiscoveryView(self.directory, self.published)
+        openapi.shown = OpenAPIView(self.directory, self.published)
 
     def install(self, server: GenericServer, builtin: Mapping[str, tuple[str, ...]]) -> None:
         """Hooks, checks and their ends. `builtin`: group -> versions."""
@@ -101,6 +113,9 @@ class Aggregation:
         async def available() -> None:
             self.availability.start()
 
+        async def discovery() -> None:
+            self.published.start()
+
         async def nothing() -> None:
             """Done by another hook."""
 
@@ -116,8 +131,12 @@ class Aggregation:
         server.add_hook("apiservice-wait-for-first-sync", nothing)
         server.add_hook("apiservice-status-local-available-controller", nothing)
         server.add_hook("apiservice-status-remote-available-controller", available)
+        server.add_hook("apiservice-discovery-controller", discovery)
+        server.add_hook("apiservice-openapi-controller", nothing)
+        server.add_hook("apiservice-openapiv3-controller", nothing)
         server.add_health_check("autoregister-completion", complete)
         server.on_shutdown(self.availability.stop, "availability")
+        server.on_shutdown(self.published.stop, "documents of backends")
         server.on_shutdown(registrations.stop, "registration")
         server.on_stop(self._close, "aggregation")
 
@@ -128,12 +147,13 @@ class Aggregation:
 
     def _changed(self, before: APIService | None, now: APIService | None) -> None:
         """Another registration: put its endpoint in its place, or take it back."""
+        self._list(before, now)
         if before is not None and (now is None or now.backing is None):
             found = self._proxied.pop(before.name, None)
             if found is not None:
                 found.renew()
                 self._delegation.drop_aggregated(before.group, before.version)
-        if now is None or now.backing is None:
+        if now is None or now.backing is None or not now.group:
             return
         known = self._proxied.get(now.name)
         if known is not None:
@@ -141,6 +161,20 @@ class Aggregation:
             return
         made = self._proxied[now.name] = Proxied(self._front, now)
         self._delegation.put_aggregated(now.group, now.version, made)
+
+    def _list(self, before: APIService | None, now: APIService | None) -> None:
+        """The document of a group is there as long as one of its versions is registered."""
+        if now is not None and now.group:
+            names = self._groups.setdefault(now.group, set())
+            if not names:
+                self._delegation.put_listed(now.group, self._discovery.group(now.group))
+            names.add(now.name)
+        elif now is None and before is not None and before.group:
+            names = self._groups[before.group]
+            names.discard(before.name)
+            if not names:
+                del self._groups[before.group]
+                self._delegation.drop_listed(before.group)
 
     def _checked(self, service: APIService, passed: bool) -> None:
         found = self._proxied.get(service.name)

@@ -74,7 +74,8 @@ async def compose(completed: Completed) -> GenericServer:
     routes += discovery.routes()
     routes += server_routes.routes(server)
     routes += who.routes(server)
-    routes += _openapi_routes(OpenAPIEndpoints(OpenAPIDocuments(resources.definitions)))
+    openapi = OpenAPIEndpoints(OpenAPIDocuments(resources.definitions))
+    routes += _openapi_routes(openapi)
     version = VersionInfo(product_version=__version__).tree()
     export_version_metrics(metrics, version)
     routes += _pages(routes, options, version)
@@ -84,6 +85,7 @@ async def compose(completed: Completed) -> GenericServer:
         routes += debug_routes(flow.control)
     delegation.set_builtin(routes, documents.versions)
     aggregation = Aggregation(completed, resources, delegation, server)
+    aggregation.show(discovery, openapi)
     aggregation.install(server, documents.versions)
     return server
 

@@ -100,6 +100,10 @@ class DiscoveryDocuments:
         self.aggregated_core = Document(_aggregated(core))
         self.aggregated_groups = Document(_aggregated(named))
 
+    def group(self, name: str) -> Document | None:
+        """`/apis/NAME`."""
+        return self.groups.get(name)
+
 
 def _priority(known: Mapping[str, GroupPriority], group: str) -> GroupPriority:
     return known.get(group, priorities.DEFAULT)

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fastapi_core.discovery.accept import check_service, choose
 from fastapi_core.discovery.documents import DiscoveryDocuments, Document
@@ -22,6 +22,15 @@ DumpYAML = Callable[[dict[str, Any]], bytes]
 _AGGREGATED_TYPE = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
+class Shown(Protocol):
+    """What stands in the lists of groups, and in the documents of groups."""
+
+    group_list: Document
+    aggregated_groups: Document
+
+    def group(self, name: str) -> Document | None: ...
+
+
 class DiscoveryEndpoints:
     """Serves `documents`, which may be replaced at any time by newer ones.
 
@@ -30,6 +39,8 @@ class DiscoveryEndpoints:
 
     def __init__(self, documents: DiscoveryDocuments, dump_yaml: DumpYAML) -> None:
         self.documents = documents
+        self.shown: Callable[[DiscoveryDocuments], Shown] = lambda documents: documents
+        """What is told of the documents: they, or they and those of others."""
         self._dump_yaml = dump_yaml
 
     def routes(self) -> list[Route]:
@@ -38,7 +49,7 @@ class DiscoveryEndpoints:
         for group, versions in self.documents.versions.items():
             root = f"/apis/{group}" if group else "/api"
             if group:
-                routes += [(root, {ANY: self._group(group)}), (root + "/", {ANY: self._group(group)})]
+                routes += [(root, {ANY: self.group(group)}), (root + "/", {ANY: self.group(group)})]
             else:
                 routes.append(("/api{/}", {"GET": self.core}))
             for version in versions:
@@ -55,11 +66,14 @@ class DiscoveryEndpoints:
 
     def group_list(self, ctx: RequestContext) -> Response:
         """`/apis`."""
-        return self._answer(ctx, _accept(ctx), self.documents.group_list, self.documents.aggregated_groups)
+        shown = self.shown(self.documents)
+        return self._answer(ctx, _accept(ctx), shown.group_list, shown.aggregated_groups)
 
-    def _group(self, group: str) -> Endpoint:
+    def group(self, group: str) -> Endpoint:
+        """`/apis/GROUP`."""
+
         def endpoint(ctx: RequestContext) -> Response:
-            document = self.documents.groups.get(group)
+            document = self.shown(self.documents).group(group)
             return page_not_found() if document is None else self._answer(ctx, _accept(ctx), document)
 
         return endpoint
