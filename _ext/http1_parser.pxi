@@ -422,6 +422,7 @@ cdef class RequestParser:
         if size < 0:
             raise RefusedError(400)
         if size > self._limits.body - self._size and not self._unlimited:
+            self._line = self._seek = 0           # whoever goes on meets the line again
             return TOO_LARGE
         self._give(length + 2)
         self._left = size

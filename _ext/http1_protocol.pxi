@@ -197,6 +197,7 @@ cdef class HTTP1Protocol:
         if self._reader is not None:
             self._reader._close()
             self._reader = None
+            self._parser._pieces = None
 
     cdef void _tunnelled(self, bytes data) except *:
         try:
@@ -297,7 +298,6 @@ cdef class HTTP1Protocol:
             if not self._parser._chunked:
                 self._linger_left = self._parser._length
             handler = self._server._too_large
-            request.body = self._parser._take_pieces()
             request.reader = self._reader = BodyReader.__new__(BodyReader)
             self._reader._protocol = self
             if handler is None:

@@ -52,7 +52,7 @@ class Request:
     minor: int
     """Minor version of HTTP/1.x."""
     reader: BodyReader | None
-    """The rest of a body over the limit, on requests given to `too_large`; `body` is what was kept before."""
+    """The body that is over the limit, on requests given to `too_large`; their `body` is empty."""
     def header(self, name: bytes) -> bytes | None:
         """First value of a header (lower-case name) or None."""
     def header_all(self, name: bytes) -> list[bytes]: ...

@@ -291,9 +291,6 @@ class Passing:
             self._lines = b"".join([b"%b: %b\r\n" % header for header in sent])
         authority = target.authority.encode()
         first = f"{request.method} {_asked(self._ctx)} HTTP/1.1\r\n".encode("utf-8", "surrogateescape")
-        body = request.body
-        if request.reader is not None and body and request.header(b"content-length") is None:
-            body = b"%x\r\n%b\r\n" % (len(body), body)
         return b"%bhost: %b\r\nx-forwarded-host: %b\r\n%b%b\r\n%b" % (
-            first, authority, authority, self._lines, self._identity, body,
+            first, authority, authority, self._lines, self._identity, request.body,
         )  # fmt: skip
