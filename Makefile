@@ -8,6 +8,8 @@ DATA_DIR ?= data
 PORT ?= 6443
 BIND ?= 127.0.0.1
 SECONDS ?= 60
+# No controller makes the service accounts that pods need.
+FLAGS ?= --disable-admission-plugins=ServiceAccount
 
 .PHONY: help build serve test unit golden lint bench wheel debug clean
 
@@ -32,7 +34,7 @@ $(VENV)/.dev: $(BIN)/fastapi-core requirements/dev.txt
 	@touch $@
 
 serve: build ## run the server on a SQLite store in ./data
-	$(BIN)/fastapi-core serve --data-dir $(DATA_DIR) --secure-port $(PORT) --bind-address $(BIND)
+	$(BIN)/fastapi-core serve --data-dir $(DATA_DIR) --secure-port $(PORT) --bind-address $(BIND) $(FLAGS)
 
 test: $(VENV)/.dev lint unit wheel ## everything CI runs
 

@@ -25,7 +25,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench import micro_admission, micro_authz, micro_pod, objects
+from bench import micro_admission, micro_authz, micro_pod, micro_webhooks, objects
 from bench.load import Result, Shot, fire, results_folder
 from bench.process import Limit, Measured, Served
 
@@ -41,6 +41,7 @@ JSON = (("Content-Type", "application/json"),)
 APPLY = (("Content-Type", "application/apply-patch+yaml"),)
 POD_ALONE = "decode+validate+encode pod 5 KB"
 ADMISSION = "default admission"
+WEBHOOKS = "webhooks"
 
 
 def body(tree: objects.Tree) -> str:
@@ -330,10 +331,11 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         measured["priority and fairness"] = fairness_rows(folder, options)
     if options.only.lower() in POD_ALONE:
         measured[POD_ALONE] = _pod_alone(measured)
-    if options.only.lower() in ADMISSION:
-        measured[ADMISSION] = micro_admission.measure()
-        for name, spent in measured[ADMISSION].items():
-            print(f"{ADMISSION + ', ' + name:40} {spent:5.1f}", flush=True)
+    for part, measure in ((ADMISSION, micro_admission.measure), (WEBHOOKS, micro_webhooks.measure)):
+        if options.only.lower() in part:
+            measured[part] = measure()
+            for name, spent in measured[part].items():
+                print(f"{part + ", " + name:40} {spent:5.1f}", flush=True)
     if not options.quick and options.only.lower() in "start":
         measured["start and memory"] = start_rows(folder, folder / "server.log")
         for name, value in measured["start and memory"].items():

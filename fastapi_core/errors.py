@@ -6,6 +6,7 @@ Back ends raise `StorageError`; only the registry turns those into an `APIError`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -97,7 +98,7 @@ class FieldError:
 
     def body(self) -> str:
         """The message without the field path, as in `details.causes[].message`."""
-        text = self.type
+        text = _SHOWN_AS.get(self.type, self.type)
         if self.type in _VALUE_SHOWN and self.value is not OMITTED:
             text += ": " + go_value(self.value)
         return f"{text}: {self.detail}" if self.detail else text
@@ -122,7 +123,14 @@ CAUSE_REASONS = {
     "Internal error": "InternalError",
     "TypeInvalid": "FieldValueTypeInvalid",
 }
-_VALUE_SHOWN = frozenset({"Not found", "Duplicate value", "Invalid value", "Unsupported value"})
+_VALUE_SHOWN = frozenset(
+    {"Not found", "Duplicate value", "Invalid value", "Unsupported value", "Too many", "TypeInvalid"}
+)
+_SHOWN_AS = {"TypeInvalid": "Invalid value"}
+
+
+#: What Go escapes in JSON besides what must be.
+_MARKUP = re.compile("[<>&\u2028\u2029]")
 
 
 def go_value(value: Any) -> str:
@@ -133,11 +141,52 @@ def go_value(value: Any) -> str:
         return go_quote(value)
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int | float):
+    if isinstance(value, float):
+        return go_float(value)
+    if isinstance(value, int):
         return str(value)
+    return _MARKUP.sub(lambda match: f"\\u{ord(match[0]):04x}", _json(value))
+
+
+def _json(value: Any) -> str:
     import orjson
 
-    return orjson.dumps(value).decode()
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # integers of more than 64 bits
+        import json
+
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def go_float(value: float) -> str:
+    """The shortest text that is the same number, with an exponent from 1e+06 and below 1e-04, as Go's %g."""
+    if value != value:
+        return "NaN"
+    if value in (float("inf"), float("-inf")):
+        return "+Inf" if value > 0 else "-Inf"
+    if value == 0:
+        return "-0" if str(value).startswith("-") else "0"
+    mantissa, _, exponent = f"{value!r}".partition("e")
+    if not exponent:
+        whole, _, fraction = mantissa.partition(".")
+        digits = (whole.lstrip("-") + fraction).lstrip("0")
+        scale = (
+            len(whole.lstrip("-")) - 1 if whole.lstrip("-") != "0" else -(len(fraction) - len(fraction.lstrip("0")) + 1)
+        )
+    else:
+        digits = mantissa.replace(".", "").lstrip("-")
+        scale = int(exponent)
+    digits = digits.rstrip("0") or "0"
+    sign = "-" if value < 0 else ""
+    if scale < -4 or scale >= 6:
+        tail = f".{digits[1:]}" if len(digits) > 1 else ""
+        return f"{sign}{digits[0]}{tail}e{'-' if scale < 0 else '+'}{abs(scale):02d}"
+    if scale < 0:
+        return f"{sign}0.{'0' * (-scale - 1)}{digits}"
+    if len(digits) <= scale + 1:
+        return f"{sign}{digits}{'0' * (scale + 1 - len(digits))}"
+    return f"{sign}{digits[: scale + 1]}.{digits[scale + 1 :]}"
 
 
 _QUOTE = {

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fastapi_core.obs import logs
 from fastapi_core.registry.definition import ResourceDefinition, Tree
@@ -27,6 +27,13 @@ CREATE, UPDATE, DELETE, CONNECT = "CREATE", "UPDATE", "DELETE", "CONNECT"
 
 #: More combinations than this mean that custom resources come and go; the table is made anew.
 _TABLE_LIMIT = 4096
+
+
+class Options(Protocol):
+    """The options of a request (`rest/options.py`)."""
+
+    def tree(self, operation: str) -> Tree:
+        """As CreateOptions, UpdateOptions or DeleteOptions, whatever goes with the operation."""
 
 
 @dataclass(slots=True)
@@ -53,6 +60,8 @@ class Attributes:
     """What takes back what plugins did outside the object; see `AdmissionChain.revert`."""
     notes: dict[str, Any] | None = None
     """What plugins have to remember between phases and runs, under their names."""
+    options: Options | None = None
+    """What the request's options say; None where it has none (CONNECT)."""
     plan: _Plan | None = None
 
     def annotate(self, key: str, value: str) -> None:
@@ -77,6 +86,12 @@ class Plugin:
     def handles(self, operation: str, definition: ResourceDefinition, subresource: str) -> bool:
         """Whether such a request is any business of this plugin. Asked once; `AdmissionChain.refresh` asks again."""
         return True
+
+    def follow(self, changed: Callable[[], None]) -> None:
+        """Called once with what is to be told (`AdmissionChain.refresh`) when `handles` may answer otherwise."""
+
+    def close(self) -> None:
+        """The server ends: let go of what is held open."""
 
     def admit(self, attributes: Attributes) -> Awaitable[None] | None:
         return None
@@ -112,7 +127,7 @@ class AdmissionChain:
 
     def __init__(self, plugins: Sequence[Plugin], metrics: Metrics | None = None) -> None:
         self.plugins = tuple(plugins)
-        self._table: dict[tuple[str, str, str, str, bool], _Plan] = {}
+        self._table: dict[tuple[str, str, str, str, str, bool], _Plan] = {}
         self._metrics = metrics
         if metrics is not None:
             metrics.registry.collector(self._collect)
@@ -159,6 +174,11 @@ class AdmissionChain:
             except Exception as error:
                 log.warning("What admission did could not be taken back", error=str(error))
 
+    async def close(self) -> None:
+        """After the last request."""
+        for plugin in self.plugins:
+            plugin.close()
+
     def refresh(self) -> None:
         """Ask the plugins again what they handle."""
         self._collect()
@@ -168,7 +188,7 @@ class AdmissionChain:
 
     def _plan(self, attributes: Attributes) -> _Plan:
         definition, operation, subresource = attributes.definition, attributes.operation, attributes.subresource
-        key = (operation, definition.group, definition.plural, subresource, definition.namespaced)
+        key = (operation, definition.group, definition.version, definition.plural, subresource, definition.namespaced)
         plan = self._table.get(key)
         if plan is None:
             if len(self._table) >= _TABLE_LIMIT:

@@ -21,7 +21,7 @@ class Questions:
     """Further rights a request needs, beyond those it was let in with."""
 
     def __init__(self, authorizer: Authorizer) -> None:
-        self._authorizer = authorizer
+        self.authorizer = authorizer
 
     async def ask(
         self,
@@ -39,6 +39,6 @@ class Questions:
         asked = base.Attributes(
             attributes.context.user, verb, group, version, namespace, resource, subresource, name, "", True, "", ""
         )
-        answer = self._authorizer.authorize(asked)
+        answer = self.authorizer.authorize(asked)
         verdict = await answer if isinstance(answer, Awaitable) else answer
         return Reply(verdict.decision is Decision.ALLOW, verdict.reason, verdict.error or "<nil>")

@@ -33,6 +33,7 @@ from fastapi_core.admission.podsecurity.policy import (
     is_version,
 )
 from fastapi_core.admission.quota.check import Limited
+from fastapi_core.admission.webhooks import credentials
 from fastapi_core.errors import FieldError
 from fastapi_core.meta import names
 from fastapi_core.registry.definition import Tree
@@ -209,6 +210,8 @@ READERS: Mapping[str, Callable[[Source], Any]] = {
     "PodNodeSelector": node_selectors,
     "PodTolerationRestriction": toleration_lists,
     "ImagePolicyWebhook": image_policy,
+    "MutatingAdmissionWebhook": credentials.read,
+    "ValidatingAdmissionWebhook": credentials.read,
 }
 """Plugins that take a configuration."""
 

@@ -16,8 +16,8 @@ from fastapi_core.aggregation import swagger
 from fastapi_core.aggregation.registration import OWN_GROUP
 from fastapi_core.aggregation.resolve import ResolveError
 from fastapi_core.discovery import priorities
-from fastapi_core.discovery.documents import DiscoveryDocuments
 from fastapi_core.discovery.documents import Document as DiscoveryDocument
+from fastapi_core.discovery.live import LiveDocuments
 from fastapi_core.errors import APIError
 from fastapi_core.http.client import UpstreamError
 from fastapi_core.openapi import protobuf_v2
@@ -30,10 +30,15 @@ if TYPE_CHECKING:
 Tree = dict[str, Any]
 
 
+_LIST = b'{"kind":"APIGroupList","apiVersion":"v1","groups":['
+_NESTED = b'{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":['
+_END = b"]}\n"
+
+
 class Discovery:
     """`/apis` and `/apis/GROUP` of one moment (`discovery.endpoints.Shown`)."""
 
-    def __init__(self, documents: DiscoveryDocuments, directory: Directory, entries: Mapping[str, Tree]) -> None:
+    def __init__(self, documents: LiveDocuments, directory: Directory, entries: Mapping[str, Tree]) -> None:
         self._documents = documents
         self._services = directory.groups()
         self.group_list = DiscoveryDocument(self._group_list())
@@ -44,38 +49,43 @@ class Discovery:
         """The document of a group: of its registered versions, else of what is served."""
         services = self._services.get(name)
         if not services or name == OWN_GROUP:
-            return self._documents.groups.get(name)
+            return self._documents.group(name)
         found = self._groups.get(name)
         if found is None:
             tree = {"kind": "APIGroup", "apiVersion": "v1", **_group(name, services)}
             found = self._groups[name] = DiscoveryDocument(tree)
         return found
 
-    def _group_list(self) -> Tree:
-        own = [group for group in self._documents.group_list.tree["groups"] if group["name"] == OWN_GROUP]
-        others = [_group(name, found) for name, found in self._services.items() if name not in ("", OWN_GROUP)]
-        return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [*own, *others]}
+    def _group_list(self) -> bytes:
+        own = self._documents.group(OWN_GROUP)
+        entries = []
+        if own is not None:
+            entries.append({k: v for k, v in own.tree.items() if k not in ("kind", "apiVersion")})
+        entries += [_group(name, found) for name, found in self._services.items() if name not in ("", OWN_GROUP)]
+        return _LIST + b",".join(map(orjson.dumps, entries)) + _END
 
-    def _aggregated(self, entries: Mapping[str, Tree]) -> Tree:
-        local = self._documents.aggregated_groups.tree
-        groups = {item["metadata"]["name"]: {v["version"]: v for v in item["versions"]} for item in local["items"]}
-        ranks: dict[str, int] = {}
-        items: dict[str, list[Tree]] = {}
-        for group in {**groups, **self._services}:
-            if not group:
-                continue
-            versions = dict(groups.get(group, {}))
+    def _aggregated(self, entries: Mapping[str, Tree]) -> bytes:
+        local = self._documents.parts()
+        ranked: list[tuple[int, str, bytes]] = []
+        for group in {**local, **self._services}:
             services = self._services.get(group, ())
-            for service in services:
-                if service.backing is not None:
-                    entry = entries.get(service.name)
-                    versions[service.version] = entry or {"version": service.version, "freshness": "Stale"}
-            if versions:
-                items[group] = _in_order(group, versions, services)
-                ranks[group] = _rank(group, services)
-        order = sorted(items, key=lambda group: (-ranks[group], group))
-        found = [{"metadata": {"name": group}, "versions": items[group]} for group in order]
-        return {**local, "items": found}
+            part = local.get(group, b"")
+            if any(service.backing is not None for service in services):
+                part = _joined(group, part, services, entries)
+            if part and group:
+                ranked.append((-_rank(group, services), group, part))
+        ranked.sort()
+        return _NESTED + b",".join([part for _, _, part in ranked]) + _END
+
+
+def _joined(group: str, local: bytes, services: tuple[APIService, ...], entries: Mapping[str, Tree]) -> bytes:
+    """What a group adds whose versions are not all served here."""
+    versions = {entry["version"]: entry for entry in orjson.loads(local)["versions"]} if local else {}
+    for service in services:
+        if service.backing is not None:
+            stale = {"version": service.version, "freshness": "Stale"}
+            versions[service.version] = entries.get(service.name, stale)
+    return orjson.dumps({"metadata": {"name": group}, "versions": _in_order(group, versions, services)})
 
 
 def _group(name: str, services: tuple[APIService, ...]) -> Tree:
@@ -103,16 +113,19 @@ def _in_order(group: str, versions: Mapping[str, Tree], services: tuple[APIServi
 class DiscoveryView:
     """The newest `Discovery`; made again when something it rests on has changed."""
 
-    def __init__(self, directory: Directory, published: Published) -> None:
+    def __init__(self, documents: LiveDocuments, directory: Directory, published: Published) -> None:
+        self._documents = documents
         self._directory = directory
         self._published = published
         self._made: tuple[object, int, int] | None = None
         self._view: Discovery | None = None
 
-    def __call__(self, documents: DiscoveryDocuments) -> Discovery:
-        state = (documents, self._directory.generation, self._published.generation)
+    def __call__(self, documents: object) -> Discovery:
+        """`documents` are those this was made for."""
+        live = self._documents
+        state = (live.generation, self._directory.generation, self._published.generation)
         if self._view is None or self._made != state:
-            self._view = Discovery(documents, self._directory, self._published.entries)
+            self._view = Discovery(live, self._directory, self._published.entries)
             self._made = state
         return self._view
 

@@ -46,8 +46,6 @@ class Registrations:
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._watcher: Watcher | None = None
-        self._custom: dict[str, frozenset[tuple[str, str]]] = {}
-        self._custom_watcher: Watcher | None = None
 
     # What others call
 
@@ -81,33 +79,12 @@ class Registrations:
                     number = priority.versions.get(version, priority.other)
                     self.register_local(group, version, priority.group, number, mode=ON_START)
 
-    async def follow_definitions(self, definitions: ResourceStore) -> None:
-        """Register every served version of every custom resource definition."""
-        cache = definitions.cache
-        revision = cache.revision
-        for obj in cache.list().objects:
-            self._definition(obj.name, served_versions(obj.tree()))
-
-        def deliver(events: list[WatchEvent]) -> None:
-            for event in events:
-                obj = event.change.object
-                self._definition(obj.name, frozenset() if event.change.deleted else served_versions(obj.tree()))
-
-        watcher = cache.watch(since=revision, deliver=deliver)
-        self._custom_watcher = await watcher if isinstance(watcher, Awaitable) else watcher
-
-    def _definition(self, name: str, now: frozenset[tuple[str, str]]) -> None:
-        before = self._custom.get(name, frozenset())
-        if now:
-            self._custom[name] = now
-        else:
-            self._custom.pop(name, None)
-        for gone in before - now:
-            if not any(gone in others for others in self._custom.values()):
-                self.withdraw_local(*gone)
-        for group, version in now - before:
-            if f"{version}.{group}" not in self._wanted:
-                self.register_local(group, version)
+    def settle(self, group: str, served: set[str], before: set[str]) -> None:
+        """The versions custom resources of a group are served in now, and those they were served in before."""
+        for version in before - served:
+            self.withdraw_local(group, version)
+        for version in served - before:
+            self.register_local(group, version)
 
     # The worker
 
@@ -124,9 +101,8 @@ class Registrations:
         self._task = asyncio.create_task(self._run(), name="API service registration")
 
     async def stop(self) -> None:
-        for watcher in (self._watcher, self._custom_watcher):
-            if watcher is not None:
-                watcher.stop()
+        if self._watcher is not None:
+            self._watcher.stop()
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -208,13 +184,6 @@ class Registrations:
         except APIError as error:
             if error.reason != "AlreadyExists":
                 raise
-
-
-def served_versions(definition: Tree) -> frozenset[tuple[str, str]]:
-    """(group, version) that a definition is served under."""
-    spec: Tree = definition.get("spec") or {}
-    group = spec.get("group") or ""
-    return frozenset((group, v["name"]) for v in spec.get("versions") or () if v.get("served") and v.get("name"))
 
 
 def _mode(tree: Tree) -> str:

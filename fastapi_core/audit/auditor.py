@@ -61,6 +61,10 @@ class Record:
         """What the body says of its object."""
         self.request: bytes | None = None
 
+    @property
+    def bodies(self) -> bool:
+        return self.subject.level >= Level.REQUEST
+
     def decoded(self, tree: dict[str, Any], defaults: Callable[[dict[str, Any]], None] | None = None) -> None:
         metadata = tree.get("metadata")
         if metadata and isinstance(metadata, dict):
@@ -92,6 +96,8 @@ class Record:
 
 class _Silent:
     """The record of requests that nothing is written down about."""
+
+    bodies = False
 
     def decoded(self, tree: dict[str, Any], defaults: Callable[[dict[str, Any]], None] | None = None) -> None:
         """Nothing."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -40,8 +39,8 @@ def compile_expression(text: str, variable: str, *, condition: bool = False) -> 
         program = cel.compile_expression(text, _environment(variable), [BOOL] if condition else [])
     except cel.CompileError as error:
         raise ExpressionError(f"compilation failed: {error}") from None
-    except cel.OutputTypeError as error:
-        raise ExpressionError(str(error)) from None
+    except cel.OutputTypeError:
+        raise ExpressionError("must evaluate to bool") from None
 
     def evaluate(value: Mapping[str, Any]) -> Any:
         try:
@@ -53,18 +52,11 @@ def compile_expression(text: str, variable: str, *, condition: bool = False) -> 
     return Expression(text, evaluate, frozenset(found))
 
 
-@cache
 def _environment(variable: str) -> Environment:
     """Claims are whatever the issuer says; a user has its four parts."""
-    from fastapi_core.cel import Environment
-    from fastapi_core.cel.decls import STRING_DECL, list_decl, map_decl, object_decl
-    from fastapi_core.cel.types import DYN, STRING, map_of
+    from fastapi_core.cel.identity import claims_environment, user_environment
 
-    if variable == CLAIMS:
-        return Environment({CLAIMS: map_of(STRING, DYN)})
-    texts = list_decl(STRING_DECL)
-    parts = {"username": STRING_DECL, "uid": STRING_DECL, "groups": texts, "extra": map_decl(texts)}
-    return Environment({USER: object_decl("kubernetes.UserInfo", parts)})
+    return claims_environment() if variable == CLAIMS else user_environment()
 
 
 def _selected(node: Node, variable: str) -> Iterator[str]:

@@ -163,6 +163,19 @@ class _Entry:
 
 def load_kubeconfig(path: str) -> Remote:
     """The server of the current context, as webhooks are configured. Raises OSError or KubeconfigError."""
+    tree, folder = _read_kubeconfig(path)
+    current = tree.get("current-context")
+    if not isinstance(current, str) or not current:
+        raise KubeconfigError("current-context is not set")
+    context = _entry(tree, "contexts", "context", current, folder)
+    cluster = _entry(tree, "clusters", "cluster", context.text("cluster"), folder)
+    name = context.text("user")
+    user = _entry(tree, "users", "user", name, folder) if name else _Entry({}, folder, "user")
+    return _remote(cluster, user)
+
+
+def _read_kubeconfig(path: str) -> tuple[Mapping[str, Any], str]:
+    """(tree, the folder its relative paths start from)."""
     from fastapi_core.codec import decode
     from fastapi_core.schema.errors import DecodeError
 
@@ -174,15 +187,7 @@ def load_kubeconfig(path: str) -> Remote:
         raise KubeconfigError(str(error)) from None
     if not isinstance(tree, dict):
         raise KubeconfigError("not a kubeconfig: an object is expected")
-    folder = os.path.dirname(os.path.abspath(path))
-    current = tree.get("current-context")
-    if not isinstance(current, str) or not current:
-        raise KubeconfigError("current-context is not set")
-    context = _entry(tree, "contexts", "context", current, folder)
-    cluster = _entry(tree, "clusters", "cluster", context.text("cluster"), folder)
-    name = context.text("user")
-    user = _entry(tree, "users", "user", name, folder) if name else _Entry({}, folder, "user")
-    return _remote(cluster, user)
+    return tree, os.path.dirname(os.path.abspath(path))
 
 
 def _entry(tree: Mapping[str, Any], plural: str, kind: str, name: str, folder: str) -> _Entry:
@@ -199,30 +204,60 @@ def _remote(cluster: _Entry, user: _Entry) -> Remote:
     parts = urlsplit(server)
     if parts.scheme not in ("https", "http") or not parts.hostname:
         raise KubeconfigError(f"{cluster.where}.server: {server!r} is not a URL, use for example https://host/path")
-    for unsupported in ("exec", "auth-provider"):
-        if user.tree.get(unsupported):
-            raise KubeconfigError(f"{user.where}.{unsupported}: not supported, use a certificate or a token")
-    headers: list[Header] = []
-    if user.text("token"):
-        headers.append((b"authorization", b"Bearer " + user.text("token").encode()))
-    elif user.text("username"):
-        pair = f"{user.text('username')}:{user.text('password')}".encode()
-        headers.append((b"authorization", b"Basic " + b64encode(pair)))
+    who = _identity(user)
     if parts.scheme == "http":
-        return Remote(server, None, tuple(headers), user.path("tokenFile"))
+        return Remote(server, None, who.headers, who.token_file)
     try:
         tls = client_tls(
             cluster.data("certificate-authority"), insecure=cluster.tree.get("insecure-skip-tls-verify") is True
         )
-        certificate, key = user.data("client-certificate"), user.data("client-key")
-        if certificate is not None and key is not None:
-            _load_pair(tls, certificate, key)
+        if who.pair is not None:
+            load_pair(tls, *who.pair)
     except (ValueError, ssl.SSLError) as error:
         raise KubeconfigError(str(error)) from None
-    return Remote(server, tls, tuple(headers), "" if headers else user.path("tokenFile"))
+    return Remote(server, tls, who.headers, who.token_file)
 
 
-def _load_pair(tls: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A user entry of a kubeconfig: what its requests carry, and the certificate and key (PEM) of its connections."""
+
+    headers: tuple[Header, ...] = ()
+    token_file: str = ""
+    pair: tuple[bytes, bytes] | None = None
+
+
+def _identity(user: _Entry) -> Identity:
+    for unsupported in ("exec", "auth-provider"):
+        if user.tree.get(unsupported):
+            raise KubeconfigError(f"{user.where}.{unsupported}: not supported, use a certificate or a token")
+    headers: tuple[Header, ...] = ()
+    if user.text("token"):
+        headers = ((b"authorization", b"Bearer " + user.text("token").encode()),)
+    elif user.text("username"):
+        named = f"{user.text('username')}:{user.text('password')}".encode()
+        headers = ((b"authorization", b"Basic " + b64encode(named)),)
+    certificate, key = user.data("client-certificate"), user.data("client-key")
+    pair = (certificate, key) if certificate is not None and key is not None else None
+    return Identity(headers, "" if headers else user.path("tokenFile"), pair)
+
+
+def kubeconfig_users(path: str) -> tuple[dict[str, Identity], str]:
+    """All users of a kubeconfig by name, and the name of the current context's. Raises OSError or KubeconfigError."""
+    tree, folder = _read_kubeconfig(path)
+    entries = tree.get("users")
+    users = {
+        entry["name"]: _identity(_entry(tree, "users", "user", entry["name"], folder))
+        for entry in (entries if isinstance(entries, list) else ())
+        if isinstance(entry, dict) and isinstance(entry.get("name"), str)
+    }
+    current = tree.get("current-context")
+    if not isinstance(current, str) or not current:
+        return users, ""
+    return users, _entry(tree, "contexts", "context", current, folder).text("user")
+
+
+def load_pair(tls: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
     """The ssl module reads pairs from files only; this one is ours alone and gone at once."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(certificate + b"\n" + key)

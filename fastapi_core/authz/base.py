@@ -6,11 +6,15 @@ import enum
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
+from fastapi_core.authn.base import PUBLIC_PATHS
 from fastapi_core.errors import APIError, forbidden, go_quote
-from fastapi_core.request.context import User
+from fastapi_core.request.context import ANONYMOUS, User
 
 if TYPE_CHECKING:
     from fastapi_core.request.context import RequestContext
+
+
+UNAUTHENTICATED = "system:unauthenticated"
 
 
 class Decision(enum.Enum):
@@ -83,11 +87,18 @@ class RuleLister(Protocol):
 
 
 class AlwaysAllow:
-    """Mode AlwaysAllow, the reference's default when no mode is set."""
+    """Mode AlwaysAllow, the reference's default when no mode is set: everything, to whoever is known.
+
+    The unknown get no further than health and version. The reference shuts them out when the mode is set by flag; here
+    that holds wherever the mode comes from, a configuration that is exchanged later included.
+    """
 
     generation = 0
 
     def authorize(self, attributes: Attributes) -> Verdict:
+        if attributes.user.name == ANONYMOUS.name or UNAUTHENTICATED in attributes.user.groups:
+            public = not attributes.is_resource_request and attributes.path in PUBLIC_PATHS
+            return ALLOWED if public else NO_OPINION
         return ALLOWED
 
     def grants(self, user: User, namespace: str) -> Grants:

@@ -1,41 +1,30 @@
-"""Match conditions of authorization webhooks: the one place where their text becomes something that can be evaluated."""
+"""Match conditions of authorization webhooks: the one place where their text becomes something that can be evaluated.
+
+The compiler is loaded by the first condition.
+"""
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any, Final
 
 from fastapi_core.authz.modes import Condition
 
-if TYPE_CHECKING:
-    from fastapi_core import cel
-
-#: What evaluating one condition may cost.
-_BUDGET = 1_000_000
-_SPEC = "authorization.k8s.io/v1.SubjectAccessReviewSpec"
+_NAMES: Final = ("namespace", "verb", "group", "version", "resource", "subresource", "name")
 
 
 class ConditionError(ValueError):
     """An expression that cannot be compiled or evaluated; says why."""
 
 
-@lru_cache(maxsize=1)
-def _environment() -> cel.Environment:
-    """One variable, `request`: what the webhook would be asked."""
-    from fastapi_core import cel
-    from fastapi_core.cel.schemas import from_type
-    from fastapi_core.schema.tables import type_of
-
-    return cel.Environment({"request": from_type(type_of(_SPEC))})
-
-
 def compile_condition(expression: str) -> Condition:
-    """Compile an expression over `request`. Raises ConditionError."""
+    """Compile an expression over `request`, the spec of a SubjectAccessReview. Raises ConditionError."""
     from fastapi_core import cel
+    from fastapi_core.cel.identity import review_environment
     from fastapi_core.cel.types import BOOL
 
     try:
-        program = cel.compile_expression(expression, _environment(), [BOOL])
+        program = cel.compile_expression(expression, review_environment(), (BOOL,))
     except cel.CompileError as error:
         raise ConditionError(f"compilation failed: {error}") from None
     except cel.OutputTypeError as error:
@@ -43,8 +32,32 @@ def compile_condition(expression: str) -> Condition:
 
     def holds(spec: dict[str, Any]) -> bool:
         try:
-            return program.evaluate({"request": spec}, cel.Budget(_BUDGET)) is True
+            return program.evaluate({"request": _shown(spec)}) is True
         except (cel.EvalError, cel.CostError) as error:
-            raise ConditionError(f"expression {expression!r} resulted in error: {error}") from None
+            text = f"expression '{expression}' resulted in error: {error}"
+            raise ConditionError(f"cel evaluation error: {text}") from None
 
     return holds
+
+
+def hold(conditions: Iterable[Condition], spec: dict[str, Any]) -> bool:
+    """Whether all of them hold. ConditionError when some fail and none is known not to hold."""
+    errors: dict[str, None] = {}
+    for condition in conditions:
+        try:
+            if not condition(spec):
+                return False
+        except ConditionError as error:
+            errors[str(error)] = None
+    if errors:
+        raise ConditionError(next(iter(errors)) if len(errors) == 1 else "[" + ", ".join(errors) + "]")
+    return True
+
+
+def _shown(spec: dict[str, Any]) -> dict[str, Any]:
+    """The spec with everything that is left out as empty, which expressions need not ask for."""
+    request = {"user": "", "uid": "", "groups": [], "extra": {}, **spec}
+    for member, names in (("resourceAttributes", _NAMES), ("nonResourceAttributes", ("path", "verb"))):
+        if member in spec:
+            request[member] = {**dict.fromkeys(names, ""), **spec[member]}
+    return request

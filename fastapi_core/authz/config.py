@@ -66,6 +66,7 @@ _SHAPE: Any = {
     "kind": str,
     "authorizers": [{"type": str, "name": str, "webhook": _WEBHOOK}],
 }
+_MOST_CONDITIONS = 64
 _NAMES = {str: "a text", bool: "true or false"}
 
 
@@ -195,13 +196,22 @@ class _Checker:
         member = "matchConditionSubjectAccessReviewVersion"
         if entries or tree.get(member):
             self._choice(tree, member, path, ("v1",), "required if match conditions are specified")
+        if len(entries) > _MOST_CONDITIONS:
+            text = f"must have at most {_MOST_CONDITIONS} items"
+            self._add("Too many", f"{path}.matchConditions", text, len(entries))
+            return ()
         found = []
+        seen: set[str] = set()
         for index, entry in enumerate(entries):
             where = f"{path}.matchConditions[{index}].expression"
-            expression = entry.get("expression", "").strip()
-            if not expression:
+            expression = entry.get("expression", "")
+            if not expression.strip():
                 self._required(where)
                 continue
+            if expression in seen:
+                self._add("Duplicate value", where, "", expression)
+                continue
+            seen.add(expression)
             try:
                 found.append(compile_condition(expression))
             except ConditionError as error:

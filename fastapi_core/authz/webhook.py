@@ -12,7 +12,7 @@ import orjson
 
 from fastapi_core.authn import outbound
 from fastapi_core.authz.base import NO_OPINION, Attributes, Decision, Grants, Verdict
-from fastapi_core.authz.conditions import ConditionError
+from fastapi_core.authz.conditions import ConditionError, hold
 from fastapi_core.authz.modes import Settings
 from fastapi_core.meta.selectors import SelectorError, parse_fields, parse_labels
 from fastapi_core.obs import logs
@@ -53,12 +53,11 @@ class WebhookAuthorizer:
 
     def authorize(self, attributes: Attributes) -> Verdict | Awaitable[Verdict]:
         spec = question(attributes)
-        for condition in self._settings.conditions:
-            try:
-                if not condition(spec):
-                    return NO_OPINION._replace(lasting=False)
-            except ConditionError as error:
-                return self._failed(str(error))
+        try:
+            if not hold(self._settings.conditions, spec):
+                return NO_OPINION._replace(lasting=False)
+        except ConditionError as error:
+            return self._failed(str(error))
         try:
             key = orjson.dumps(spec)
         except orjson.JSONEncodeError:

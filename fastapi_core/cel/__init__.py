@@ -4,14 +4,17 @@
     program = compile_expression("self.replicas <= self.maxReplicas", environment, [BOOL])
     program.evaluate({"self": tree}, Budget())
 
-Import this package where the first expression turns up, not before: nothing of it is needed without one.
+Its parts are imported where they are first asked for: a pattern of a schema needs `cel.regex`, but nothing else of it.
 """
 
 from __future__ import annotations
 
-from fastapi_core.cel.environment import Environment
-from fastapi_core.cel.errors import CompileError, CostError, EvalError, OutputTypeError
-from fastapi_core.cel.program import Budget, Program, compile_expression
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fastapi_core.cel.environment import Environment
+    from fastapi_core.cel.errors import CompileError, CostError, EvalError, OutputTypeError
+    from fastapi_core.cel.program import Budget, Program, compile_expression
 
 __all__ = [
     "Budget",
@@ -23,3 +26,12 @@ __all__ = [
     "Program",
     "compile_expression",
 ]
+_HOMES = {"Environment": "environment", **dict.fromkeys(("Budget", "Program", "compile_expression"), "program")}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(name)
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'errors')}"), name)

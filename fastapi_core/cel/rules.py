@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -18,9 +17,10 @@ from fastapi_core.cel.types import BOOL, STRING, Type, optional_of
 #: Most that one expression, and all of a schema together, may be estimated to cost.
 EXPRESSION_LIMIT: Final = 10_000_000
 SCHEMA_LIMIT: Final = 100_000_000
+#: Everything there is.
+NEWEST: Final = (1, 999)
 SELF: Final = "self"
 OLD_SELF: Final = "oldSelf"
-_STEP: Final = re.compile(r"\.([^.\[\]'\s]+)|\['((?:[^'\\]|\\.)*)'\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,27 +53,41 @@ class Rules:
     decl: Decl = field(repr=False)
 
 
-def compile_rules(schema: Mapping[str, Any], decl: Decl, version: tuple[int, int] = VERSION) -> Rules:
-    """The rules of a schema node whose values have this declaration."""
-    named = decl.named("selfType")
-    plain: dict[str, Type | Decl] = {SELF: named, OLD_SELF: named}
-    optional: dict[str, Type | Decl] = {SELF: named, OLD_SELF: optional_of(named.type)}
-    environments = {False: Environment(plain, version=version)}
-    made: list[Rule] = []
-    for source in schema.get("x-kubernetes-validations") or ():
-        is_optional = bool(source.get("optionalOldSelf"))
-        if is_optional not in environments:
-            environments[is_optional] = Environment(optional, version=version)
-        made.append(_compile(source, environments[is_optional]))
-    return Rules(tuple(made), REQUEST_LIMIT // (decl.min_size + 1), decl)
+class _Environments:
+    """The environments of a declaration: plain ones and those where the old value is optional, of the version given and
+    of the newest, which expressions that are stored already may use."""
+
+    def __init__(self, decl: Decl, version: tuple[int, int], stored: Collection[str]) -> None:
+        self._decl = decl
+        self._version = version
+        self._stored = stored
+        self._made: dict[tuple[bool, tuple[int, int]], Environment] = {}
+
+    def of(self, text: str, source: Mapping[str, Any]) -> Environment:
+        """The one that an expression of a rule is compiled in."""
+        key = (bool(source.get("optionalOldSelf")), NEWEST if text in self._stored else self._version)
+        if key not in self._made:
+            old: Type | Decl = optional_of(self._decl.type) if key[0] else self._decl
+            self._made[key] = Environment({SELF: self._decl, OLD_SELF: old}, version=key[1])
+        return self._made[key]
 
 
-def _compile(source: Mapping[str, Any], environment: Environment) -> Rule:
+def compile_rules(
+    schema: Mapping[str, Any], decl: Decl, version: tuple[int, int] = VERSION, stored: Collection[str] = ()
+) -> Rules:
+    """The rules of a schema node whose values have this declaration; `stored` expressions may use what is new."""
+    environments = _Environments(decl.named("selfType"), version, stored)
+    sources = schema.get("x-kubernetes-validations") or ()
+    made = tuple(_compile(source, environments) for source in sources)
+    return Rules(made, REQUEST_LIMIT // (decl.min_size + 1), decl)
+
+
+def _compile(source: Mapping[str, Any], environments: _Environments) -> Rule:
     text = source.get("rule") or ""
     if not text.strip():
         return Rule(source)
     try:
-        program = compile_expression(text, environment, (BOOL,))
+        program = compile_expression(text, environments.of(text, source), (BOOL,))
     except CompileError as error:
         return Rule(source, error=f"compilation failed: {error}")
     except OutputTypeError:
@@ -83,7 +97,7 @@ def _compile(source: Mapping[str, Any], environment: Environment) -> Rule:
     if not message:
         return Rule(source, program, "", cost)
     try:
-        told = compile_expression(message, environment, (STRING,))
+        told = compile_expression(message, environments.of(message, source), (STRING,))
     except CompileError as error:
         return Rule(source, program, "", cost, message_error=f"messageExpression compilation failed: {error}")
     except OutputTypeError:
@@ -110,30 +124,3 @@ def over_limit(name: str, cost: int, limit: int) -> str:
         f"{name} exceeds budget by factor of {shown} (try simplifying the rule, or adding maxItems, maxProperties, and"
         " maxLength where arrays, maps, and strings are declared)"
     )
-
-
-def parse_path(path: str) -> tuple[str, ...] | None:
-    """The properties that a fieldPath (`.a.b['c d']`) leads through; None when it is no path."""
-    steps: list[str] = []
-    at = 0
-    while at < len(path):
-        match = _STEP.match(path, at)
-        if match is None:
-            return None
-        quoted = match.group(2)
-        steps.append(re.sub(r"\\(.)", r"\1", quoted) if quoted is not None else match.group(1))
-        at = match.end()
-    return tuple(steps) or None
-
-
-def schema_at(schema: Mapping[str, Any], steps: tuple[str, ...]) -> Mapping[str, Any] | None:
-    """The schema of the property that a path leads to; None when there is none."""
-    current: Any = schema
-    for step in steps:
-        found = (current.get("properties") or {}).get(step)
-        if found is None:
-            found = current.get("additionalProperties")
-        if not isinstance(found, Mapping):
-            return None
-        current = found
-    return current  # type: ignore[no-any-return]

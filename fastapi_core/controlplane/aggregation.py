@@ -21,12 +21,11 @@ if TYPE_CHECKING:
     from fastapi_core.controlplane.delegation import Delegation
     from fastapi_core.controlplane.resources import Resources
     from fastapi_core.discovery.endpoints import DiscoveryEndpoints
+    from fastapi_core.discovery.live import LiveDocuments
     from fastapi_core.openapi.endpoints import OpenAPIEndpoints
     from fastapi_core.options.authentication import Authentication
     from fastapi_core.options.complete import Completed
     from fastapi_core.server.generic import GenericServer
-
-DEFINITIONS = "/registry/apiextensions.k8s.io/customresourcedefinitions/"
 
 
 class Aggregation:
@@ -39,7 +38,6 @@ class Aggregation:
         self._files = (options.proxy_client_cert_file, options.proxy_client_key_file)
         self._server = server
         self._delegation = delegation
-        self._definitions = resources.stores[DEFINITIONS]
         metrics = completed.config.metrics
         self.directory = Directory(resources.stores[APISERVICES])
         self.registrations = Registrations(resources.stores[APISERVICES])
@@ -87,10 +85,10 @@ class Aggregation:
         self.availability.on_check(self._checked)
         self.transports.on_renewal(self._renew)
 
-    def show(self, discovery: DiscoveryEndpoints, openapi: OpenAPIEndpoints) -> None:
+    def show(self, documents: LiveDocuments, discovery: DiscoveryEndpoints, openapi: OpenAPIEndpoints) -> None:
         """Put what backends publish into the documents of the server."""
         self._discovery = discovery
-        discovery.shown = DiscoveryView(self.directory, self.published)
+        discovery.shown = DiscoveryView(documents, self.directory, self.published)
         openapi.shown = OpenAPIView(self.directory, self.published)
 
     def install(self, server: GenericServer, builtin: Mapping[str, tuple[str, ...]]) -> None:
@@ -107,7 +105,6 @@ class Aggregation:
                 server.config.files.follow(self._files, self.transports.reload)
 
         async def register() -> None:
-            await registrations.follow_definitions(self._definitions)
             await registrations.start()
 
         async def available() -> None:

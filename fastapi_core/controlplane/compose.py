@@ -13,13 +13,19 @@ from fastapi_core.apis.validation.security import Policy
 from fastapi_core.controlplane import authority, gates, hooks, identity
 from fastapi_core.controlplane.aggregation import Aggregation
 from fastapi_core.controlplane.checks import ORDER
+from fastapi_core.controlplane.custom import CustomResources
 from fastapi_core.controlplane.delegation import Delegation
 from fastapi_core.controlplane.flowcontrol import debug_routes, flow_control
 from fastapi_core.controlplane.metrics import WatchMetrics, export_storage_metrics, export_version_metrics
-from fastapi_core.controlplane.opened import open_store
+from fastapi_core.controlplane.opened import Opened, open_store
+from fastapi_core.controlplane.policy_status import PolicyStatus
+from fastapi_core.crd.client import WebhookClient
+from fastapi_core.crd.conversion import converter as conversion
+from fastapi_core.crd.serving import Surroundings
 from fastapi_core.discovery.documents import DiscoveryDocuments
 from fastapi_core.discovery.endpoints import DiscoveryEndpoints
 from fastapi_core.discovery.index import VersionInfo, index_routes, listed_paths
+from fastapi_core.discovery.live import LiveDocuments
 from fastapi_core.openapi.documents import OpenAPIDocuments
 from fastapi_core.openapi.endpoints import OpenAPIEndpoints
 from fastapi_core.request.routing import ANY, Route
@@ -31,6 +37,7 @@ from fastapi_core.server.generic import GenericServer
 if TYPE_CHECKING:
     from fastapi_core.options.complete import Completed
     from fastapi_core.options.options import Options
+    from fastapi_core.server.config import ServerConfig
 
 
 async def compose(completed: Completed) -> GenericServer:
@@ -49,7 +56,7 @@ async def compose(completed: Completed) -> GenericServer:
         flow=(flow.control, flow.estimator) if flow is not None else None,
     )
     delegation = Delegation()
-    documents = DiscoveryDocuments(resources.definitions)
+    documents = LiveDocuments(DiscoveryDocuments(resources.definitions), resources.definitions)
     discovery = DiscoveryEndpoints(documents, _yaml)
     server = GenericServer(config, lambda: delegation.current, known_group=delegation.known_group)
     server.health.arrange(ORDER)
@@ -59,7 +66,7 @@ async def compose(completed: Completed) -> GenericServer:
     async def announce() -> None:
         """The port may be known only now; /api tells it to clients."""
         address = completed.url(server.port).removeprefix("https://")
-        discovery.documents = DiscoveryDocuments(resources.definitions, server_address=address)
+        documents.rebase(DiscoveryDocuments(resources.definitions, server_address=address))
 
     server.add_hook("announce-server-address", announce)
     server.on_shutdown(lambda: watches.shutdown(config.watch_grace), "watches")
@@ -70,24 +77,56 @@ async def compose(completed: Completed) -> GenericServer:
         flow.install(server)
     export_storage_metrics(metrics, opened.storage, opened.cacher, resources.definitions)
     resources.admission = gates.chain(options, resources, config.authorizer, metrics)
-    routes = resources.routes(watches, config.authorizer)
-    routes += discovery.routes()
-    routes += server_routes.routes(server)
-    routes += who.routes(server)
+    server.on_stop(resources.admission.close, "admission")
     openapi = OpenAPIEndpoints(OpenAPIDocuments(resources.definitions))
-    routes += _openapi_routes(openapi)
-    version = VersionInfo(product_version=__version__).tree()
-    export_version_metrics(metrics, version)
-    routes += _pages(routes, options, version)
-    routes += index_routes(routes, __version__)
-    routes += server_routes.unlisted(server)
+    routes = resources.routes(watches, config.authorizer)
+    routes += [*discovery.routes(), *who.routes(server), *_openapi_routes(openapi)]
+    routes = _with_pages(routes, server, options)
     if flow is not None:
         routes += debug_routes(flow.control)
     delegation.set_builtin(routes, documents.versions)
+    around = _surroundings(opened, config, watches)
     aggregation = Aggregation(completed, resources, delegation, server)
-    aggregation.show(discovery, openapi)
+    aggregation.show(documents, discovery, openapi)
+    custom = CustomResources(
+        resources.definitions,
+        around,
+        delegation,
+        discovery,
+        documents,
+        openapi,
+        aggregation.registrations,
+        resources.stores,
+    )
+    custom.install(server)
     aggregation.install(server, documents.versions)
+    PolicyStatus(resources, server).install(server)
     return server
+
+
+def _surroundings(opened: Opened, config: ServerConfig, watches: WatchServer) -> Surroundings:
+    """What custom resources have in common with the built-in ones."""
+    resources = opened.resources
+    webhooks = WebhookClient(resources.stores)
+    return Surroundings(
+        opened.storage,
+        opened.cacher,
+        lambda: resources.admission,
+        config.authorizer,
+        watches,
+        resources.backends,
+        lambda definition: conversion(definition, webhooks),
+    )
+
+
+def _with_pages(routes: list[Route], server: GenericServer, options: Options) -> list[Route]:
+    """The routes, those of the server itself, and the pages that list them all."""
+    version = VersionInfo(product_version=__version__).tree()
+    export_version_metrics(server.metrics, version)
+    found = routes + server_routes.routes(server)
+    found += _pages(found, options, version)
+    found += index_routes(found, __version__)
+    return found + server_routes.unlisted(server)
 
 
 def _pages(routes: list[Route], options: Options, version: dict[str, str]) -> list[Route]:

@@ -75,8 +75,8 @@ class Snapshot:
         return documents.lookup(path) if documents is not None else None
 
     def known_group(self, group: str) -> bool:
-        """Whether the group is served in any version: a miss below it is a Status, elsewhere a missing page."""
-        return group in self.groups or group in self.documents
+        """Whether a miss below the group is a Status: below groups of custom resources it is a missing page."""
+        return group in self.groups
 
 
 class Delegation:
@@ -109,6 +109,12 @@ class Delegation:
         """
         key = (definition.group, definition.version)
         resources = {**self.current.custom.get(key, {}), definition.plural: _router(definition, endpoints)}
+        self.current = replace(self.current, custom={**self.current.custom, key: resources})
+
+    def put_router(self, group: str, version: str, plural: str, router: Router[Endpoint]) -> None:
+        """Serve a custom resource in one version by routes of its own."""
+        key = (group, version)
+        resources = {**self.current.custom.get(key, {}), plural: router}
         self.current = replace(self.current, custom={**self.current.custom, key: resources})
 
     def drop_custom(self, group: str, version: str, plural: str) -> None:

@@ -20,12 +20,18 @@ from fastapi_core.admission.plugins import (
     storage,
 )
 from fastapi_core.admission.podsecurity.plugin import PodSecurity
+from fastapi_core.admission.policies.mutating import MutatingAdmissionPolicy
+from fastapi_core.admission.policies.validating import ValidatingAdmissionPolicy
 from fastapi_core.admission.questions import Questions
 from fastapi_core.admission.quota.plugin import ResourceQuota
+from fastapi_core.admission.webhooks import gate
 from fastapi_core.controlplane import bootstrap
+from fastapi_core.rest.defaulting import apply_defaults
 
 if TYPE_CHECKING:
     from fastapi_core.admission.quota.check import Limited
+    from fastapi_core.admission.webhooks.hooks import Hooks
+    from fastapi_core.admission.webhooks.plugin import Surroundings, WebhookPlugin
     from fastapi_core.authz.base import Authorizer
     from fastapi_core.controlplane.resources import Resources
     from fastapi_core.obs.catalog import Metrics
@@ -37,7 +43,11 @@ T = TypeVar("T")
 
 
 #: Plugins that stand behind a feature gate.
-_GATES = {"PodTopologyLabels": "PodTopologyLabelsAdmission", "NodeDeclaredFeatureValidator": "NodeDeclaredFeatures"}
+_GATES = {
+    "PodTopologyLabels": "PodTopologyLabelsAdmission",
+    "NodeDeclaredFeatureValidator": "NodeDeclaredFeatures",
+    "MutatingAdmissionPolicy": "MutatingAdmissionPolicy",
+}
 
 
 def chain(options: Options, resources: Resources, authorizer: Authorizer, metrics: Metrics) -> AdmissionChain:
@@ -45,7 +55,11 @@ def chain(options: Options, resources: Resources, authorizer: Authorizer, metric
     makers = _Makers(options.admission, resources, authorizer, metrics).table()
     shut = {name for name, gate in _GATES.items() if not options.gates.enabled(gate)}
     names = [name for name in options.admission.plugins if name in makers and name not in shut]
-    return AdmissionChain([makers[name]() for name in names], metrics)
+    made = AdmissionChain([makers[name]() for name in names], metrics)
+    for plugin in made.plugins:
+        plugin.follow(made.refresh)
+    resources.served.listen(made.refresh)
+    return made
 
 
 class _Makers:
@@ -107,6 +121,10 @@ class _Makers:
             "PodTopologyLabels": lambda: pods.PodTopologyLabels(see("minions")),
             "NodeDeclaredFeatureValidator": lambda: nodes.NodeDeclaredFeatureValidator(see("minions")),
             "PodResizeValidator": lambda: nodes.PodResizeValidator(see("minions")),
+            "MutatingAdmissionPolicy": self._mutating_policies,
+            "MutatingAdmissionWebhook": self._mutating_webhooks,
+            "ValidatingAdmissionPolicy": self._validating_policies,
+            "ValidatingAdmissionWebhook": self._validating_webhooks,
             "ResourceQuota": self._quota,
             "AlwaysDeny": simple.AlwaysDeny,
         }
@@ -132,6 +150,72 @@ class _Makers:
 
             limited = self.configured("ResourceQuota", limited_resources)
         return ResourceQuota(self.objects("resourcequotas"), limited)
+
+    def _mutating_policies(self) -> Plugin:
+        return MutatingAdmissionPolicy(
+            self.objects("mutatingadmissionpolicies"),
+            self.objects("mutatingadmissionpolicybindings"),
+            self.objects("namespaces"),
+            self.resources.served,
+            self.questions.authorizer,
+            apply_defaults,
+        )
+
+    def _validating_policies(self) -> Plugin:
+        return ValidatingAdmissionPolicy(
+            self.objects("validatingadmissionpolicies"),
+            self.objects("validatingadmissionpolicybindings"),
+            self.objects("namespaces"),
+            self.resources.served,
+            self.questions.authorizer,
+            self.metrics,
+        )
+
+    def _mutating_webhooks(self) -> Plugin:
+        def make() -> WebhookPlugin:
+            from fastapi_core.admission.webhooks.mutating import MutatingWebhooks
+
+            return MutatingWebhooks(hooks(), self._surroundings("MutatingAdmissionWebhook"))
+
+        hooks, configurations = self._hooks("mutatingwebhookconfigurations")
+        return self._followed(gate.MutatingAdmissionWebhook(configurations, make))
+
+    def _validating_webhooks(self) -> Plugin:
+        def make() -> WebhookPlugin:
+            from fastapi_core.admission.webhooks.validating import ValidatingWebhooks
+
+            return ValidatingWebhooks(hooks(), self._surroundings("ValidatingAdmissionWebhook"))
+
+        hooks, configurations = self._hooks("validatingwebhookconfigurations")
+        return self._followed(gate.ValidatingAdmissionWebhook(configurations, make))
+
+    def _hooks(self, plural: str) -> tuple[Callable[[], Hooks], Objects]:
+        configurations = self.objects(plural)
+
+        def make() -> Hooks:
+            from fastapi_core.admission.webhooks.hooks import Hooks
+
+            return Hooks(configurations, self.resources.served.equivalents)
+
+        return make, configurations
+
+    def _followed(self, plugin: gate.Gate) -> Plugin:
+        self.resources.served.listen(plugin.forget)
+        return plugin
+
+    def _surroundings(self, plugin: str) -> Surroundings:
+        """What webhooks need; credentials are those of the plugin."""
+        from fastapi_core.admission.webhooks import credentials
+        from fastapi_core.admission.webhooks.caller import Caller
+        from fastapi_core.admission.webhooks.plugin import Surroundings
+        from fastapi_core.admission.webhooks.services import Services
+
+        see = self.objects
+        services = Services(see("services/specs"), see("endpointslices"), see("services/endpoints"))
+        caller = Caller(self.configured(plugin, credentials.read), services)
+        convert = self.resources.conversions.convert
+        authorizer = self.questions.authorizer
+        return Surroundings(caller, see("namespaces"), authorizer, self.metrics, convert, apply_defaults)
 
     def _node_restriction(self) -> Plugin:
         from fastapi_core.admission.plugins.node_restriction import NodeRestriction

@@ -6,12 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from fastapi_core.admission.chain import AdmissionChain
+from fastapi_core.admission.conversions import Conversions
 from fastapi_core.apis.allocation import ServiceAllocator
 from fastapi_core.apis.resources import builtin, deprecation, optional
 from fastapi_core.apis.service_store import ServiceStore
 from fastapi_core.authn.issuer import TokenIssuer
 from fastapi_core.authz.base import Authorizer
 from fastapi_core.authz.rbac import RoleIndex
+from fastapi_core.controlplane.custom import terminating
+from fastapi_core.controlplane.served import Served
 from fastapi_core.registry.definition import ResourceDefinition
 from fastapi_core.registry.fields import extractor
 from fastapi_core.registry.store import ResourceStore
@@ -73,14 +76,18 @@ class Resources:
         )
         self.stores[SERVICES] = self.services
         self.backends = Backends(self.stores, issuer, upstreams)
+        self.served = Served(self.definitions, self.stores)
         self.service_ranges = self.stores["/registry/servicecidrs/"]
         self.namespaces = self.stores["/registry/namespaces/"]
         self.priority_classes = self.stores["/registry/priorityclasses/"]
         self.roles = RoleIndex(*(self.stores[prefix].cache for prefix in POLICIES))
+        self.conversions = Conversions()
+        """How admission gets at other versions of an object; custom resources tie theirs in as `conversions.custom`."""
         self.admission = AdmissionChain(())
         """What every write passes; `gates.chain` makes it once there is an authorizer to ask."""
 
     def _adapted(self, definition: ResourceDefinition, event_ttl: float) -> ResourceDefinition:
+        definition = terminating(definition)
         if (definition.group, definition.plural) == ("", "services"):
             return self._allocator.bind(definition)
         return replace(definition, ttl=event_ttl) if definition.ttl else definition
@@ -97,7 +104,7 @@ class Resources:
             elif definition.kind == "ComponentStatus":
                 made = self._components(definition).endpoints()
             else:
-                made = virtual_endpoints(definition, authorizer, self.backends)
+                made = virtual_endpoints(definition, authorizer, self.backends, self.admission)
             warning = deprecation(definition)
             if warning:
                 made = {verb: warned(endpoint, warning) for verb, endpoint in made.items()}

@@ -21,18 +21,29 @@ Tree = dict[str, Any]
 
 
 class Document:
-    """One document; its bytes in each form are made once, on first use for the rarer forms."""
+    """One document, made of a tree or of its JSON; every other form is made once, on first use."""
 
-    __slots__ = ("_pretty", "_protobuf", "etag", "json", "tree")
+    __slots__ = ("_etag", "_pretty", "_protobuf", "json")
 
-    def __init__(self, tree: Tree) -> None:
-        self.tree = tree
-        self.json = orjson.dumps(tree) + b"\n"
+    def __init__(self, content: Tree | bytes) -> None:
+        self.json = content if isinstance(content, bytes) else orjson.dumps(content) + b"\n"
         """Compact JSON with the newline the reference ends it with."""
-        self.etag = f'"{hashlib.sha512(self.json).hexdigest().upper()}"'
-        """Quoted, as it stands in the header."""
+        self._etag = ""
         self._pretty: bytes | None = None
         self._protobuf: bytes | None = None
+
+    @property
+    def tree(self) -> Tree:
+        """A fresh tree of it."""
+        made: Tree = orjson.loads(self.json)
+        return made
+
+    @property
+    def etag(self) -> str:
+        """Quoted, as it stands in the header."""
+        if not self._etag:
+            self._etag = f'"{hashlib.sha512(self.json).hexdigest().upper()}"'
+        return self._etag
 
     @property
     def pretty(self) -> bytes:
@@ -103,6 +114,10 @@ class DiscoveryDocuments:
     def group(self, name: str) -> Document | None:
         """`/apis/NAME`."""
         return self.groups.get(name)
+
+    def resource_list(self, group: str, version: str) -> Document | None:
+        """What a group version serves."""
+        return self.resource_lists.get((group, version))
 
 
 def _priority(known: Mapping[str, GroupPriority], group: str) -> GroupPriority:

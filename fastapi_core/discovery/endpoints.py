@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fastapi_core.discovery.accept import check_service, choose
 from fastapi_core.discovery.documents import DiscoveryDocuments, Document
+from fastapi_core.discovery.live import LiveDocuments
 from fastapi_core.http.exchange import Header, Response
 from fastapi_core.request.routing import ANY, Route
 from fastapi_core.request.status import page_not_found, wants_pretty
@@ -25,9 +26,10 @@ _AGGREGATED_TYPE = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 class Shown(Protocol):
     """What stands in the lists of groups, and in the documents of groups."""
 
-    group_list: Document
-    aggregated_groups: Document
-
+    @property
+    def group_list(self) -> Document: ...
+    @property
+    def aggregated_groups(self) -> Document: ...
     def group(self, name: str) -> Document | None: ...
 
 
@@ -37,9 +39,9 @@ class DiscoveryEndpoints:
     `dump_yaml` renders a tree as YAML (`codec.yaml.dump`).
     """
 
-    def __init__(self, documents: DiscoveryDocuments, dump_yaml: DumpYAML) -> None:
+    def __init__(self, documents: DiscoveryDocuments | LiveDocuments, dump_yaml: DumpYAML) -> None:
         self.documents = documents
-        self.shown: Callable[[DiscoveryDocuments], Shown] = lambda documents: documents
+        self.shown: Callable[[DiscoveryDocuments | LiveDocuments], Shown] = lambda documents: documents
         """What is told of the documents: they, or they and those of others."""
         self._dump_yaml = dump_yaml
 
@@ -56,6 +58,14 @@ class DiscoveryEndpoints:
                 custom = (group, version) in self.documents.custom
                 endpoint = self._resource_list(group, version, service=not custom)
                 routes.append((f"{root}/{version}{{/}}", {ANY if custom else "GET": endpoint}))
+        return routes
+
+    def group_routes(self, group: str, versions: Iterable[str], *, whole: bool = True) -> list[Route]:
+        """Routes of a group of custom resources; `whole` False: the group's own document is routed elsewhere."""
+        root = f"/apis/{group}"
+        routes: list[Route] = [(root + "{/}", {ANY: self.group(group)})] if whole else []
+        for version in versions:
+            routes.append((f"{root}/{version}{{/}}", {ANY: self._resource_list(group, version, service=False)}))
         return routes
 
     def core(self, ctx: RequestContext) -> Response:
@@ -80,7 +90,7 @@ class DiscoveryEndpoints:
 
     def _resource_list(self, group: str, version: str, *, service: bool) -> Endpoint:
         def endpoint(ctx: RequestContext) -> Response:
-            document = self.documents.resource_lists.get((group, version))
+            document = self.documents.resource_list(group, version)
             if document is None:
                 return page_not_found()
             accept = _accept(ctx)

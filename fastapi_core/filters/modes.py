@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from fastapi_core.apis.validation import formats
 from fastapi_core.authn.base import AUTHENTICATED, MASTERS
-from fastapi_core.authz.base import Attributes, Authorizer, Decision, Verdict, denied
+from fastapi_core.authz.base import UNAUTHENTICATED, Attributes, Authorizer, Decision, Verdict, denied
 from fastapi_core.errors import APIError, go_quote
 from fastapi_core.meta import names
 from fastapi_core.request.context import ANONYMOUS, User
@@ -22,7 +22,6 @@ ACCOUNT_PREFIX = "system:serviceaccount:"
 ACCOUNTS_GROUP = "system:serviceaccounts"
 NODE_PREFIX = "system:node:"
 NODES_GROUP = "system:nodes"
-UNAUTHENTICATED = "system:unauthenticated"
 NODE_NAME = "authentication.kubernetes.io/node-name"
 NODE_KEYS = "authentication.kubernetes.io/associated-node-keys"
 IDENTITY_GROUP = "authentication.k8s.io"

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 HEAD_LIMIT = 1 << 20
 _PIECE = 1 << 16
+#: What clients know verification failures by, as far as OpenSSL says it otherwise.
+_EXPIRED, _UNKNOWN = "certificate has expired or is not yet valid", "certificate signed by unknown authority"
+_VERIFICATION = {9: _EXPIRED, 10: _EXPIRED, 18: _UNKNOWN, 19: _UNKNOWN, 20: _UNKNOWN, 21: _UNKNOWN}
 
 
 class UpstreamError(Exception):
@@ -36,8 +39,8 @@ class Target:
     host: str
     port: int
     tls: ssl.SSLContext | None = None
-    server_name: str = ""
-    """Name the certificate is for, where it is not `host`."""
+    name: str = ""
+    """Whom the certificate must be of, where that is not the host."""
     through: Tunnel | None = None
     """How to get there, where it is not reached directly."""
 
@@ -128,7 +131,8 @@ def dial_problem(error: BaseException, target: Target) -> str:
     if isinstance(error, socket.gaierror):
         return f"dial tcp: lookup {target.host}: no such host"
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"tls: failed to verify certificate: x509: {error.verify_message}"
+        words = _VERIFICATION.get(error.verify_code, error.verify_message)
+        return f"tls: failed to verify certificate: x509: {words}"
     if isinstance(error, ssl.SSLError):
         return f"tls: {error.reason or error}"
     if isinstance(error, OSError) and error.strerror:
@@ -150,7 +154,7 @@ async def create_transport(
     loop: asyncio.AbstractEventLoop, protocol: Callable[[], _P], target: Target
 ) -> tuple[asyncio.Transport, _P]:
     """A connection to `target`. Raises OSError."""
-    name = (target.server_name or target.host) if target.tls is not None else None
+    name = (target.name or target.host) if target.tls is not None else None
     if target.through is None:
         return await loop.create_connection(protocol, target.host, target.port, ssl=target.tls, server_hostname=name)
     sock = await target.through.open(target.host, target.port)

@@ -90,6 +90,16 @@ class Metrics:
             "apiserver_admission_controller_admission_duration_seconds", "Seconds of each admission plugin.",
             ("name", *step), buckets=_ADMISSION_SECONDS, stability="STABLE",
         )  # fmt: skip
+        self._webhooks(registry)
+        found = ("policy", "policy_binding", "error_type", "enforcement_action")
+        self.policy_checks = counter(
+            "apiserver_validating_admission_policy_check_total", "What validating policies found, by what came of it.",
+            found, stability="BETA",
+        )  # fmt: skip
+        self.policy_seconds = histogram(
+            "apiserver_validating_admission_policy_check_duration_seconds", "Seconds it took to find it.",
+            found, buckets=(0.0000005, 0.001, 0.01, 0.1, 1.0), stability="BETA",
+        )  # fmt: skip
         requested = ("request_operation", "resource", "subresource")
         self.pod_security_evaluations = counter(
             "pod_security_evaluations_total", "Judgements of pods by a policy, without what is exempt.",
@@ -101,6 +111,38 @@ class Metrics:
         self.pod_security_errors = counter(
             "pod_security_errors_total", "Failures to find out the policy for a pod.", ("fatal", *requested)
         )
+
+    def _webhooks(self, registry: Registry) -> None:
+        counter, histogram = registry.counter, registry.histogram
+        called = ("name", "type", "operation")
+        self.webhook_duration = histogram(
+            "apiserver_admission_webhook_admission_duration_seconds", "Seconds of each call of a webhook.",
+            (*called, "rejected"), buckets=(*_ADMISSION_SECONDS, 10, 25), stability="STABLE",
+        )  # fmt: skip
+        self.webhook_requests = counter(
+            "apiserver_admission_webhook_request_total", "Calls of webhooks by HTTP code.",
+            (*called, "code", "rejected"),
+        )  # fmt: skip
+        self.webhook_rejections = counter(
+            "apiserver_admission_webhook_rejection_count", "Requests refused by webhooks or because of them.",
+            (*called, "error_type", "rejection_code"),
+        )  # fmt: skip
+        self.webhook_fail_open = counter(
+            "apiserver_admission_webhook_fail_open_count", "Failed calls of webhooks that requests went on without.",
+            ("name", "type"),
+        )  # fmt: skip
+        conditions = ("name", "kind", "type", "operation")
+        self.condition_errors = counter(
+            "apiserver_admission_match_condition_evaluation_errors_total", "Match conditions that failed.", conditions
+        )
+        self.condition_exclusions = counter(
+            "apiserver_admission_match_condition_exclusions_total", "Requests that met not all match conditions.",
+            conditions,
+        )  # fmt: skip
+        self.condition_seconds = histogram(
+            "apiserver_admission_match_condition_evaluation_seconds", "Seconds of evaluating match conditions.",
+            conditions, buckets=(0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25),
+        )  # fmt: skip
 
     def _audit(self, registry: Registry) -> None:
         counter = registry.counter

@@ -14,6 +14,7 @@ import orjson
 
 from fastapi_core import __version__
 from fastapi_core.openapi import operations, protobuf_v2, protobuf_v3, v2, v3
+from fastapi_core.openapi.custom import CustomKind
 from fastapi_core.registry.definition import ResourceDefinition
 from fastapi_core.schema import tables
 
@@ -71,10 +72,19 @@ class OpenAPIDocuments:
     """All documents of an immutable set of definitions; made anew, and swapped as a whole, when definitions change.
 
     Documents of `previous` whose hash is the same are taken over, so that a change in one group costs one group.
-    Definitions of custom resources are left out: their schemas are not type tables.
+    `custom` are the kinds of custom resources, whose schemas are no type tables.
     """
 
-    def __init__(self, definitions: Iterable[ResourceDefinition], *, previous: OpenAPIDocuments | None = None) -> None:
+    def __init__(
+        self,
+        definitions: Iterable[ResourceDefinition],
+        *,
+        custom: Iterable[CustomKind] = (),
+        previous: OpenAPIDocuments | None = None,
+    ) -> None:
+        own: dict[tuple[str, str], list[CustomKind]] = {}
+        for kind in custom:
+            own.setdefault((kind.definition.group, kind.definition.version), []).append(kind)
         groups: dict[tuple[str, str], list[ResourceDefinition]] = {}
         for definition in definitions:
             if not definition.custom:
@@ -83,10 +93,11 @@ class OpenAPIDocuments:
         """Unix time at which this set was made (Last-Modified)."""
         found = [_generic(name, operation) for name, operation in operations.GENERIC.items()]
         found += [_group(group) for group in dict.fromkeys(group for group, _ in groups) if group]
-        found += [_group_version(*key, members) for key, members in groups.items()]
+        found += [_group_version(*key, members, own.get(key, [])) for key, members in groups.items()]
+        found += [_group_version(*key, [], kinds) for key, kinds in own.items() if key not in groups]
         self.documents: Mapping[str, Document] = {document.name: document for document in found}
         self.v2 = Document(
-            "v2", _hash("v2", *(document.hash for document in found)), lambda: _whole(groups), protobuf_v2.encode
+            "v2", _hash("v2", *(document.hash for document in found)), lambda: _whole(groups, own), protobuf_v2.encode
         )
         if previous is not None:
             self._take_over(previous)
@@ -123,14 +134,20 @@ def _group(group: str) -> Document:
     return Document(name, _hash(name), lambda: v3.document(operations.of_group(group), [], KUBERNETES_VERSION))
 
 
-def _group_version(group: str, version: str, members: list[ResourceDefinition]) -> Document:
+def _group_version(group: str, version: str, members: list[ResourceDefinition], custom: list[CustomKind]) -> Document:
     name = f"apis/{group}/{version}" if group else f"api/{version}"
     everywhere = list(dict.fromkeys([_CORE, (group, version)]))
 
     def make() -> v3.Document:
-        return v3.document(operations.of_group_version(members), everywhere, KUBERNETES_VERSION)
+        found = operations.of_group_version(members) if members else []
+        found += _operations(custom)
+        return v3.document(found, everywhere, KUBERNETES_VERSION, custom)
 
-    return Document(name, _hash(name, *map(_inputs, members)), make)
+    return Document(name, _hash(name, *map(_inputs, members), *(kind.digest for kind in custom)), make)
+
+
+def _operations(custom: list[CustomKind]) -> list[operations.Operation]:
+    return operations.of_group_version(kind.definition for kind in custom) if custom else []
 
 
 def _inputs(definition: ResourceDefinition) -> str:
@@ -149,14 +166,19 @@ def _inputs(definition: ResourceDefinition) -> str:
     )
 
 
-def _whole(groups: Mapping[tuple[str, str], list[ResourceDefinition]]) -> v2.Document:
+def _whole(
+    groups: Mapping[tuple[str, str], list[ResourceDefinition]], own: Mapping[tuple[str, str], list[CustomKind]]
+) -> v2.Document:
     found = list(operations.GENERIC.values())
     for group in dict.fromkeys(group for group, _ in groups):
         if group:
             found += operations.of_group(group)
     for members in groups.values():
         found += operations.of_group_version(members)
-    return v2.document(found, _everywhere(), KUBERNETES_VERSION)
+    for kinds in own.values():
+        found += _operations(kinds)
+    custom = [kind for kinds in own.values() for kind in kinds]
+    return v2.document(found, _everywhere(), KUBERNETES_VERSION, custom)
 
 
 def _everywhere() -> list[tuple[str, str]]:

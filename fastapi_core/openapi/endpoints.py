@@ -36,21 +36,32 @@ _YEAR = 365 * 24 * 3600
 
 
 class OpenAPIEndpoints:
-    """The endpoints over a set of documents that `swap` replaces.
+    """The endpoints over a set of documents that `swap` replaces, at once or with the next request.
 
     Building a document goes to a thread: the loop serves others meanwhile, and requests for the same document wait for
     the same build.
     """
 
     def __init__(self, documents: OpenAPIDocuments) -> None:
-        self.documents = documents
+        self._documents = documents
+        self._next: Callable[[OpenAPIDocuments], OpenAPIDocuments] | None = None
         self.shown: Callable[[OpenAPIDocuments], OpenAPIDocuments] = lambda documents: documents
         """What is served of the documents: they, or they and those of others."""
         self._builds: dict[tuple[Document, str], asyncio.Future[bytes]] = {}
 
     def swap(self, documents: OpenAPIDocuments) -> None:
         """Serve other documents from now on."""
-        self.documents = documents
+        self._documents, self._next = documents, None
+
+    def outdate(self, make: Callable[[OpenAPIDocuments], OpenAPIDocuments]) -> None:
+        """Serve what `make` makes of the present documents, from the next request on: changes in a row cost once."""
+        self._next = make
+
+    @property
+    def documents(self) -> OpenAPIDocuments:
+        if self._next is not None:
+            self.swap(self._next(self._documents))
+        return self._documents
 
     def v3_index(self, ctx: RequestContext) -> Response:
         """GET /openapi/v3."""

@@ -19,6 +19,12 @@ PROTOBUF = "application/vnd.kubernetes.protobuf"
 ANY = "*/*"
 OBJECT_TYPES = (JSON, YAML, PROTOBUF)
 STREAM_TYPES = (*OBJECT_TYPES, f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
+CUSTOM_TYPES = (JSON, YAML)
+CUSTOM_PATCH_TYPES = (
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/apply-patch+yaml",
+)
 PATCH_TYPES = (
     "application/json-patch+json",
     "application/merge-patch+json",
@@ -85,6 +91,12 @@ class _Writer:
         pretty: bool = True,
     ) -> Operation:
         found = tuple(parameters.in_path(name) for name in ("name", "namespace", "path") if f"{{{name}}}" in path)
+        if self.definition.custom:
+            produces = CUSTOM_TYPES
+            consumes = CUSTOM_PATCH_TYPES if method == "patch" else CUSTOM_TYPES
+            gvk = self.gvk
+            if method == "patch":
+                responses = responses[:1]
         return Operation(
             path=self.root + path,
             method=method,
@@ -218,7 +230,7 @@ class _Writer:
     def watches(self) -> Iterator[Operation]:
         """The deprecated /watch/ paths."""
         definition, kind = self.definition, self.definition.kind
-        if "watch" not in definition.verbs:
+        if "watch" not in definition.verbs or definition.custom:
             return
         paths = [
             (f"/watch{self.place}/{{name}}", f"{self.namespaced}{kind}", "watch"),
@@ -262,6 +274,8 @@ def of_group_version(definitions: Iterable[ResourceDefinition]) -> list[Operatio
     """Every operation of the resources of one group version, its discovery document first."""
     found = list(definitions)
     group, version = found[0].group, found[0].version
+    if all(definition.custom for definition in found):
+        return [operation for definition in found for operation in of_resource(definition)]
     root = f"/apis/{group}/{version}/" if group else f"/api/{version}/"
     operations = [
         _discovery(root, f"get{scope_name(group, version)}APIResources", tag(group, version), "meta/v1.APIResourceList")

@@ -6,6 +6,7 @@ begin with `x-` go to the message's extension field, as YAML text (JSON is YAML)
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -45,6 +46,16 @@ def texts(number: int) -> Encoder:
 
 def boolean(number: int) -> Encoder:
     return lambda value: varint(number << 3) + (b"\x01" if value else b"\x00")
+
+
+def number(number: int) -> Encoder:
+    """A double."""
+    return lambda value: varint(number << 3 | 1) + struct.pack("<d", value)
+
+
+def whole(number: int) -> Encoder:
+    """An int64 that is not negative."""
+    return lambda value: varint(number << 3) + varint(value)
 
 
 def any_value(number: int) -> Encoder:

@@ -13,8 +13,10 @@ from fastapi_core.openapi.protobuf import (
     inside,
     members,
     named,
+    number,
     text,
     texts,
+    whole,
 )
 
 _schema = Message(31)
@@ -36,6 +38,22 @@ _schema.fields.update(
         "type": inside(22, text(1)),
         "items": inside(23, _schema(1)),
         "properties": members(25, _schema(2)),
+        "title": text(3),
+        "default": any_value(5),
+        "multipleOf": number(6),
+        "maximum": number(7),
+        "exclusiveMaximum": boolean(8),
+        "minimum": number(9),
+        "exclusiveMinimum": boolean(10),
+        "maxLength": whole(11),
+        "minLength": whole(12),
+        "pattern": text(13),
+        "maxItems": whole(14),
+        "minItems": whole(15),
+        "maxProperties": whole(17),
+        "minProperties": whole(18),
+        "externalDocs": Message(3, {"description": text(1), "url": text(2)})(29),
+        "example": any_value(30),
     }
 )
 

@@ -14,8 +14,10 @@ from fastapi_core.openapi.protobuf import (
     inside,
     members,
     named,
+    number,
     text,
     texts,
+    whole,
 )
 
 _schema = Message(36)
@@ -65,6 +67,24 @@ _schema.fields.update(
         "default": _default(33),
         "format": text(35),
         "uniqueItems": boolean(20),
+        "nullable": boolean(1),
+        "externalDocs": Message(3, {"description": text(1), "url": text(2)})(6),
+        "example": any_value(7),
+        "title": text(9),
+        "multipleOf": number(10),
+        "maximum": number(11),
+        "exclusiveMaximum": boolean(12),
+        "minimum": number(13),
+        "exclusiveMinimum": boolean(14),
+        "maxLength": whole(15),
+        "minLength": whole(16),
+        "pattern": text(17),
+        "maxItems": whole(18),
+        "minItems": whole(19),
+        "maxProperties": whole(21),
+        "minProperties": whole(22),
+        "anyOf": each(_schema_or_reference(28)),
+        "not": _schema(29),
         "description": text(34),
     }
 )

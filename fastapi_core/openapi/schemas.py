@@ -5,11 +5,15 @@ v2 has no `default`, puts a bare `$ref` where v3 wraps it in `allOf`, and knows 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from fastapi_core.openapi.names import schema_name
 from fastapi_core.schema.tables import enum_values, type_of
 from fastapi_core.schema.types import ABSENT, Field, Type
+
+if TYPE_CHECKING:
+    from fastapi_core.openapi.custom import CustomKind
 
 Schema = dict[str, Any]
 
@@ -49,8 +53,9 @@ _ENUMS = {("core/v1.PersistentVolumeClaimStatus", "allocatedResourceStatuses"): 
 class SchemaWriter:
     """Schemas of a document: those asked for and everything they refer to."""
 
-    def __init__(self, *, v2: bool, everywhere: list[tuple[str, str]]) -> None:
+    def __init__(self, *, v2: bool, everywhere: list[tuple[str, str]], custom: Iterable[CustomKind] = ()) -> None:
         self.v2 = v2
+        self._custom = {ref: found for kind in custom for ref, found in kind.schemas().items()}
         self.everywhere = everywhere
         self.prefix = "#/definitions/" if v2 else "#/components/schemas/"
         self._names: dict[str, str] = {}
@@ -59,7 +64,8 @@ class SchemaWriter:
         """A `$ref` to the type, which is thereby part of the document."""
         name = self._names.get(ref)
         if name is None:
-            name = self._names[ref] = _EXTRA_NAMES.get(ref) or schema_name(ref)
+            own = self._custom.get(ref)
+            name = self._names[ref] = own[0] if own else _EXTRA_NAMES.get(ref) or schema_name(ref)
         return {"$ref": self.prefix + name}
 
     def collect(self) -> dict[str, Schema]:
@@ -68,8 +74,14 @@ class SchemaWriter:
         while len(done) < len(self._names):
             for ref, name in list(self._names.items()):
                 if name not in done:
-                    done[name] = _extra(ref, self.v2) if ref in _EXTRA else self._type(type_of(ref))
+                    done[name] = self._schema(ref)
         return dict(sorted(done.items()))
+
+    def _schema(self, ref: str) -> Schema:
+        own = self._custom.get(ref)
+        if own is not None:
+            return own[1](self)
+        return _extra(ref, self.v2) if ref in _EXTRA else self._type(type_of(ref))
 
     def _type(self, type: Type) -> Schema:
         if type.json in _SHAPELESS:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
 import orjson
 
+from fastapi_core.openapi.custom import CustomKind
 from fastapi_core.openapi.layout import PHRASES, by_path
 from fastapi_core.openapi.operations import Operation
 from fastapi_core.openapi.parameters import Parameter
@@ -20,9 +22,14 @@ Document = dict[str, Any]
 _IN_PLACE = frozenset({"name", "dryRun", "fieldValidation"})
 
 
-def document(operations: list[Operation], everywhere: list[tuple[str, str]], version: str) -> Document:
+def document(
+    operations: list[Operation],
+    everywhere: list[tuple[str, str]],
+    version: str,
+    custom: Iterable[CustomKind] = (),
+) -> Document:
     """The document of all operations; arguments as in `v3.document`."""
-    writer = SchemaWriter(v2=True, everywhere=everywhere)
+    writer = SchemaWriter(v2=True, everywhere=everywhere, custom=custom)
     shared_parameters = _Shared()
     paths: dict[str, Any] = {}
     for path, shared, found in by_path(operations):

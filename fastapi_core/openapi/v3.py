@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
+from fastapi_core.openapi.custom import CustomKind
 from fastapi_core.openapi.layout import PHRASES, by_path
 from fastapi_core.openapi.operations import Operation
 from fastapi_core.openapi.parameters import Parameter
@@ -13,13 +15,18 @@ from fastapi_core.openapi.schemas import SchemaWriter
 Document = dict[str, Any]
 
 
-def document(operations: list[Operation], everywhere: list[tuple[str, str]], version: str) -> Document:
+def document(
+    operations: list[Operation],
+    everywhere: list[tuple[str, str]],
+    version: str,
+    custom: Iterable[CustomKind] = (),
+) -> Document:
     """The document of some operations.
 
     `everywhere` lists the (group, version) pairs under which types of every group are known; `version` is the
     Kubernetes version told in `info`.
     """
-    writer = SchemaWriter(v2=False, everywhere=everywhere)
+    writer = SchemaWriter(v2=False, everywhere=everywhere, custom=custom)
     paths: dict[str, Any] = {}
     for path, shared, found in by_path(operations):
         item: dict[str, Any] = {operation.method: _operation(operation, own, writer) for operation, own in found}

@@ -57,8 +57,8 @@ class Authorization:
 
     @property
     def open(self) -> bool:
-        """Whether whoever is known may do everything."""
-        return not self.authorization_config and self.authorization_mode == (ALWAYS_ALLOW,)
+        """Whether whoever is known may do everything: one authorizer that allows is enough. Raises as `authorizers`."""
+        return any(entry.type == ALWAYS_ALLOW for entry in self.authorizers())
 
 
 def check(group: Authorization) -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fastapi_core.errors import FieldError
 
@@ -52,6 +52,21 @@ class Strategy:
     warnings: Callable[[Tree, Tree | None], list[str]] = lambda new, old: []
     requester: Callable[[Tree, User], None] | None = None
     """Writes who asks into a new object, whatever the client claimed."""
+    terminate: Callable[[Tree], None] | None = None
+    """What the first delete of an object makes of it, which then goes by itself; None: it is deleted."""
+
+
+class Form(Protocol):
+    """What the schema of a custom resource makes of an object, in place (`crd.schema.Schema`)."""
+
+    def prune(self, tree: Tree) -> list[str]:
+        """Drop unknown members; their paths."""
+
+    def coerce(self, tree: Tree, *, drop: bool) -> tuple[list[FieldError], list[str]]:
+        """Give metadata its types: errors (wrong types, unless they are dropped) and paths of unknown members."""
+
+    def default(self, tree: Tree) -> None:
+        """Fill in what is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +108,8 @@ class ResourceDefinition:
     custom: bool = False
     """True for custom resources: list items carry apiVersion and kind, keys are sorted, no strategic merge."""
     strategy: Strategy = field(default_factory=Strategy)
+    form: Form | None = None
+    """Of custom resources: stands where built-in kinds have a type table."""
 
     @property
     def group_version(self) -> str:

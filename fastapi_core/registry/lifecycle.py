@@ -122,6 +122,10 @@ def plan_deletion(
             return _terminate_namespace(tree)
         if tree.get("spec", {}).get("finalizers"):
             return Deletion(old, False, False)
+    if definition.strategy.terminate is not None and not metadata.get("deletionTimestamp"):
+        metadata["deletionTimestamp"] = timestamp()
+        definition.strategy.terminate(tree)
+        return Deletion(tree, True, False)
     gracefully = False
     if definition.graceful:
         decision = _start_grace(tree, grace)

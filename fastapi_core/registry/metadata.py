@@ -63,7 +63,7 @@ def _invalid(field: str, value: Any, texts: Iterable[str]) -> list[FieldError]:
     return [FieldError("Invalid value", field, text, value) for text in texts]
 
 
-def _names(metadata: Tree, definition: ResourceDefinition, check: NameCheck) -> list[FieldError]:
+def _names(metadata: Tree, namespaced: bool, check: NameCheck) -> list[FieldError]:
     errors = []
     prefix = metadata.get("generateName")
     if prefix:
@@ -76,7 +76,7 @@ def _names(metadata: Tree, definition: ResourceDefinition, check: NameCheck) -> 
     else:
         errors.append(FieldError("Required value", "metadata.name", "name or generateName is required"))
     namespace = metadata.get("namespace") or ""
-    if not definition.namespaced:
+    if not namespaced:
         if namespace:
             errors.append(FieldError("Forbidden", "metadata.namespace", "not allowed on this type"))
     elif not namespace:
@@ -211,9 +211,9 @@ def _managers(entries: list[Tree] | None) -> list[FieldError]:
     ]
 
 
-def _object(metadata: Tree, definition: ResourceDefinition, check: NameCheck) -> list[FieldError]:
+def _object(metadata: Tree, namespaced: bool, check: NameCheck) -> list[FieldError]:
     """What holds for the metadata of any object on its own."""
-    errors = _names(metadata, definition, check)
+    errors = _names(metadata, namespaced, check)
     generation = metadata.get("generation") or 0
     if generation < 0:
         text = "must be greater than or equal to 0"
@@ -253,6 +253,12 @@ def _change(metadata: Tree, old: Tree) -> list[FieldError]:
     return errors + _managers(metadata.get("managedFields"))
 
 
+def validate_embedded(metadata: Tree) -> list[FieldError]:
+    """The metadata of an object inside of another, of any kind and scope; a name is not needed."""
+    named = metadata if metadata.get("name") else {**metadata, "name": "unnamed"}
+    return _object(named, bool(metadata.get("namespace")), names.path_segment)
+
+
 def validate_metadata(tree: Tree, old: Tree | None, *, definition: ResourceDefinition) -> list[FieldError]:
     """Every error of an object's metadata; `old` is the state before, None on create.
 
@@ -260,13 +266,15 @@ def validate_metadata(tree: Tree, old: Tree | None, *, definition: ResourceDefin
     """
     metadata: Tree = tree.get("metadata") or {}
     if old is None:
-        return _object(metadata, definition, name_check(definition)) + _qualified_finalizers(metadata, definition)
+        return _object(metadata, definition.namespaced, name_check(definition)) + _qualified_finalizers(
+            metadata, definition
+        )
     before: Tree = old.get("metadata") or {}
     if _unchanged(metadata, before) and not _managers(metadata.get("managedFields")):
         return []
     change = _change(metadata, before)
     return (
-        _object(metadata, definition, names.path_segment)
+        _object(metadata, definition.namespaced, names.path_segment)
         + change
         + change
         + _qualified_finalizers(metadata, definition)

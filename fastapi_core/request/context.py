@@ -38,6 +38,10 @@ LOOPBACK = User("system:apiserver", groups=("system:masters", "system:authentica
 class AuditRecord(Protocol):
     """What handlers tell the audit about the body of a request (`audit.auditor.Record`)."""
 
+    @property
+    def bodies(self) -> bool:
+        """Whether bodies are written down."""
+
     def decoded(self, tree: dict[str, Any], defaults: Callable[[dict[str, Any]], None] | None = None) -> None:
         """The object of the body; `defaults` fills in, in a copy, what the client left out."""
 

@@ -81,10 +81,20 @@ async def _bind(
     name = metadata.get("name") or ""
     subresource = "binding" if definition is scope.definition else ""
     attributes = Attributes(
-        "CREATE", definition, subresource, ctx.info.namespace, name, binding, None, options.dry_run, ctx
+        "CREATE",
+        definition,
+        subresource,
+        ctx.info.namespace,
+        name,
+        binding,
+        None,
+        options.dry_run,
+        ctx,
+        options=options,
     )
     await scope.admission.mutate(attributes)
     await scope.admission.validate(attributes)
+    binding = attributes.object or binding
 
     async def attempt(current: CachedObject) -> CachedObject:
         tree = assigned(current.tree(), binding, current.key)

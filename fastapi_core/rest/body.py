@@ -10,7 +10,8 @@ from fastapi_core import errors
 from fastapi_core.codec import decode, protobuf
 from fastapi_core.codec import json as json_codec
 from fastapi_core.codec.negotiate import content_type
-from fastapi_core.registry.definition import Tree
+from fastapi_core.registry.definition import Form, Tree
+from fastapi_core.rest import custom
 from fastapi_core.schema.tables import type_for
 from fastapi_core.schema.types import Type
 
@@ -37,6 +38,8 @@ class Expected:
     """A custom resource: its type has no protobuf form."""
     defaults: Callable[[Tree], None] | None = None
     """What decoding fills in, for those who write the body down."""
+    form: Form | None = None
+    """The schema of a custom resource."""
 
     @property
     def group_version(self) -> str:
@@ -72,17 +75,22 @@ def _read(ctx: RequestContext, expected: Expected, validation: str) -> Tree:
         parsed = decode.parse(body, form)
     except decode.DecodeError as error:
         raise errors.bad_request(json_codec.unrecognized(expected.kind, error, body)) from error
-    check_kind(parsed.tree, expected, body)
-    try:
-        tree, complaints = decode.conform(expected.type, parsed, body)
-    except decode.DecodeError as error:
-        raise cannot_handle(expected, str(error)) from error
+    if expected.form is not None:
+        tree, complaints = custom.conform(expected, expected.form, parsed.tree, parsed.complaints, body)
+    else:
+        check_kind(parsed.tree, expected, body)
+        try:
+            tree, complaints = decode.conform(expected.type, parsed, body)
+        except decode.DecodeError as error:
+            raise cannot_handle(expected, str(error)) from error
     if complaints and validation != "Ignore":
         if validation == "Strict":
             raise cannot_handle(expected, "strict decoding error: " + ", ".join(complaints))
         for complaint in complaints:
             ctx.warn(complaint)
     conformed: Tree = tree
+    if expected.form is not None:
+        return conformed
     conformed["kind"], conformed["apiVersion"] = expected.kind, expected.group_version
     if clears_owners(parsed.tree):
         conformed["metadata"] = {**(conformed.get("metadata") or {}), "managedFields": []}

@@ -34,6 +34,7 @@ def expected_of(scope: Scope) -> Expected:
         definition.type,
         definition.custom,
         partial(apply_defaults, definition),
+        definition.form,
     )
 
 
@@ -69,6 +70,41 @@ async def create_object(
     `verb`: what the request asked for; another one than create needs the right to create as well. `applied`: it comes
     from an apply, which has set the owners of its fields."""
     definition = scope.definition
+    attributes = _decoded(ctx, scope, tree, options, applied=applied)
+    pending = scope.admission.admit(attributes)
+    if pending is not None:
+        await pending
+    tree = attributes.object or tree
+    metadata = tree["metadata"]
+    if scope.guard is not None:
+        await scope.guard(ctx, tree, None)
+    if verb != "create":
+        await check_create(ctx, scope)
+    generated = not metadata.get("name") and bool(metadata.get("generateName"))
+    for attempt in range(1, GENERATE_ATTEMPTS + 1):
+        if generated:
+            metadata.pop("name", None)
+        _stamp(ctx, definition, tree)
+        attributes.name = tree["metadata"]["name"]
+        pending = scope.admission.check(attributes)
+        if pending is not None:
+            await pending
+        try:
+            return await _store(scope, tree, dry_run=options.dry_run, applied=applied)
+        except errors.APIError as error:
+            if attributes.undo:
+                await scope.admission.revert(attributes)
+            metadata = tree["metadata"]
+            if error.reason != "AlreadyExists" or not metadata.get("generateName"):
+                raise
+            if not generated or attempt == GENERATE_ATTEMPTS:
+                raise _not_unique(error) from error
+    raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def _decoded(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions, *, applied: bool) -> Attributes:
+    """What admission is shown: the object defaulted, its fields owned."""
+    definition = scope.definition
     metadata = tree["metadata"] = dict(tree.get("metadata") or {})
     settle_namespace(scope, ctx.info.namespace, metadata)
     apply_defaults(definition, tree)
@@ -77,7 +113,7 @@ async def create_object(
     if not applied:
         scope.tracker().update(None, tree, manager_of(ctx, options), lifecycle.timestamp())
     space = definition.kind == "Namespace" and not definition.group
-    attributes = Attributes(
+    return Attributes(
         "CREATE",
         definition,
         "",
@@ -87,39 +123,27 @@ async def create_object(
         None,
         options.dry_run,
         ctx,
+        options=options,
     )
-    await scope.admission.mutate(attributes)
-    tree = attributes.object or tree
-    metadata = tree["metadata"]
-    if scope.guard is not None:
-        await scope.guard(ctx, tree, None)
-    if verb != "create":
-        await check_create(ctx, scope)
-    generated = not metadata.get("name") and bool(metadata.get("generateName"))
-    prefixed = bool(metadata.get("generateName"))
-    for attempt in range(1, GENERATE_ATTEMPTS + 1):
-        if generated:
-            metadata.pop("name", None)
-        for warning in lifecycle.before_create(definition, tree):
-            ctx.warn(warning)
-        if definition.strategy.requester is not None:
-            definition.strategy.requester(tree, ctx.user)
-        attributes.name = tree["metadata"]["name"]
-        await scope.admission.validate(attributes)
-        stored = scope.to_storage(tree)
-        try:
-            if options.dry_run:
-                return _dry(scope, stored)
-            return await commit(scope.store.create, stored, applied=applied)
-        except errors.APIError as error:
-            if attributes.undo:
-                await scope.admission.revert(attributes)
-            if error.reason != "AlreadyExists" or not prefixed:
-                raise
-            if not generated or attempt == GENERATE_ATTEMPTS:
-                raise _not_unique(error) from error
-            metadata = tree["metadata"]
-    raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def _stamp(ctx: RequestContext, definition: ResourceDefinition, tree: Tree) -> None:
+    """What the server itself writes into a new object; and whether it is valid."""
+    for warning in lifecycle.before_create(definition, tree):
+        ctx.warn(warning)
+    if definition.strategy.requester is not None:
+        definition.strategy.requester(tree, ctx.user)
+
+
+async def _store(scope: Scope, tree: Tree, *, dry_run: bool, applied: bool) -> CachedObject:
+    stored = scope.to_storage(tree)
+    if not isinstance(stored, dict):
+        stored = await stored
+    obj = _dry(scope, stored) if dry_run else await commit(scope.store.create, stored, applied=applied)
+    pending = scope.ready((obj,))
+    if pending is not None:
+        await pending
+    return obj
 
 
 def _dry(scope: Scope, stored: Tree) -> CachedObject:

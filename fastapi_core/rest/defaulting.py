@@ -9,5 +9,8 @@ from fastapi_core.schema import defaults as type_defaults
 
 def apply_defaults(definition: ResourceDefinition, tree: Tree) -> None:
     """Fill in, in place, what the client left out."""
+    if definition.form is not None:
+        definition.form.default(tree)
+        return
     type_defaults.apply(definition.type, tree)
     kind_defaults.apply_defaults(definition, tree)

@@ -115,9 +115,14 @@ async def delete_object(
     """Delete, or start to; (the object as it was last, whether it is gone)."""
 
     async def attempt(current: CachedObject) -> tuple[CachedObject, bool]:
+        pending = scope.ready((current,))
+        if pending is not None:
+            await pending
         old = scope.view(current).tree()
         lifecycle.check_preconditions(old, scope.definition, options.uid, options.resource_version)
-        attributes = Attributes("DELETE", scope.definition, "", namespace, name, None, old, options.dry_run, ctx)
+        attributes = Attributes(
+            "DELETE", scope.definition, "", namespace, name, None, old, options.dry_run, ctx, options=options
+        )
         await scope.admission.mutate(attributes)
         await scope.admission.validate(attributes)
         plan = lifecycle.plan_deletion(
@@ -125,8 +130,8 @@ async def delete_object(
         )
         return await _carry_out(scope, current, plan, dry_run=options.dry_run)
 
-    result: tuple[CachedObject, bool] = await retrying(scope.store, namespace, name, attempt)
-    return result
+    obj, gone = await retrying(scope.store, namespace, name, attempt)
+    return await scope.readied(obj), gone
 
 
 async def _carry_out(
@@ -135,6 +140,8 @@ async def _carry_out(
     store = scope.store
     if plan.changed:
         stored = scope.to_storage(plan.tree)
+        if not isinstance(stored, dict):
+            stored = await stored
         current = store.unsaved(stored, current.revision) if dry_run else await store.update(current, stored)
     if plan.remove and not dry_run:
         await store.delete(current)

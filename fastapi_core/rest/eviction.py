@@ -29,7 +29,7 @@ from fastapi_core.rest.binding import SUCCESS
 from fastapi_core.rest.body import Expected, read_object
 from fastapi_core.rest.create import settle_namespace
 from fastapi_core.rest.delete import delete_object
-from fastapi_core.rest.options import DeleteOptions, checked_delete, write_options
+from fastapi_core.rest.options import DeleteOptions, WriteOptions, checked_delete, write_options
 from fastapi_core.rest.scope import Scope
 from fastapi_core.schema.tables import type_of
 
@@ -51,7 +51,7 @@ def evictor(scope: Scope, backends: Backends) -> Endpoint:
         if (metadata.get("name") or "") != ctx.info.name:
             raise errors.bad_request("name in URL does not match name in Eviction object")
         deletion = delete_options(tree.get("deleteOptions") or {}, dry_run=options.dry_run)
-        return _evict(ctx, scope, backends.stores[BUDGETS], tree, deletion)
+        return _evict(ctx, scope, backends.stores[BUDGETS], tree, deletion, options)
 
     return evict
 
@@ -71,14 +71,21 @@ def delete_options(tree: Tree, *, dry_run: bool) -> DeleteOptions:
 
 
 async def _evict(
-    ctx: RequestContext, scope: Scope, budgets: ResourceStore, eviction: Tree, options: DeleteOptions
+    ctx: RequestContext,
+    scope: Scope,
+    budgets: ResourceStore,
+    eviction: Tree,
+    options: DeleteOptions,
+    given: WriteOptions,
 ) -> Response:
     namespace, name = ctx.info.namespace, ctx.info.name
     attributes = Attributes(
-        "CREATE", scope.definition, "eviction", namespace, name, eviction, None, options.dry_run, ctx
+        "CREATE", scope.definition, "eviction", namespace, name, eviction, None, options.dry_run, ctx, options=given
     )
     await scope.admission.mutate(attributes)
     await scope.admission.validate(attributes)
+    if attributes.object is not None and attributes.object is not eviction:
+        options = delete_options(attributes.object.get("deleteOptions") or {}, dry_run=given.dry_run)
     for attempt in range(1, ATTEMPTS + 1):
         pod = scope.store.get(namespace, name).tree()
         if not beyond_budgets(pod):

@@ -27,7 +27,9 @@ def getter(scope: Scope) -> Endpoint:
             pending = store.wait(revision_of(version))
         if pending is not None:
             return _later(ctx, pending)
-        return render.one(ctx, scope, _find(ctx))
+        obj = _find(ctx)
+        pending = scope.ready((obj,))
+        return render.one(ctx, scope, obj) if pending is None else _readied(ctx, obj)
 
     def _find(ctx: RequestContext) -> CachedObject:
         info = ctx.info
@@ -38,6 +40,9 @@ def getter(scope: Scope) -> Endpoint:
 
     async def _later(ctx: RequestContext, pending: Awaitable[None]) -> Response:
         await pending
-        return render.one(ctx, scope, _find(ctx))
+        return await _readied(ctx, _find(ctx))
+
+    async def _readied(ctx: RequestContext, obj: CachedObject) -> Response:
+        return render.one(ctx, scope, await scope.readied(obj))
 
     return get

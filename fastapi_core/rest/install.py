@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from fastapi_core import errors
+from fastapi_core.admission.chain import AdmissionChain
 from fastapi_core.authz.base import Authorizer
 from fastapi_core.http.exchange import Answer
 from fastapi_core.registry.definition import ResourceDefinition
@@ -50,20 +51,28 @@ def endpoints(scope: Scope, watches: WatchServer, backends: Backends) -> dict[st
 
 
 def virtual_endpoints(
-    definition: ResourceDefinition, authorizer: Authorizer, backends: Backends
+    definition: ResourceDefinition, authorizer: Authorizer, backends: Backends, admission: AdmissionChain
 ) -> dict[str, Endpoint]:
     """Endpoints of a resource that is answered and never stored."""
     if definition.kind == "Binding":
         return {"create": binding.collection_binder(definition, backends)}
-    if definition.kind == "SelfSubjectReview":
-        return {"create": reviews.self_subject_review(definition)}
-    if definition.kind == "TokenReview" and backends.reviewer is not None:
-        return {"create": token_review.token_review(definition, *backends.reviewer)}
-    if definition.kind in ("SelfSubjectAccessReview", "SubjectAccessReview", "LocalSubjectAccessReview"):
-        return {"create": reviews.access_review(definition, authorizer)}
-    if definition.kind == "SelfSubjectRulesReview":
-        return {"create": reviews.rules_review(definition, authorizer)}
+    answer = _answerer(definition, authorizer, backends)
+    if answer is not None:
+        return {"create": reviews.reviewed(definition, admission, answer)}
     return dict.fromkeys(definition.verbs, _unavailable)
+
+
+def _answerer(definition: ResourceDefinition, authorizer: Authorizer, backends: Backends) -> reviews.Answerer | None:
+    """What answers reviews of this kind; None for other kinds."""
+    if definition.kind == "SelfSubjectReview":
+        return reviews.self_subject_review
+    if definition.kind == "TokenReview" and backends.reviewer is not None:
+        return token_review.token_review(*backends.reviewer)
+    if definition.kind in ("SelfSubjectAccessReview", "SubjectAccessReview", "LocalSubjectAccessReview"):
+        return reviews.access_review(definition, authorizer)
+    if definition.kind == "SelfSubjectRulesReview":
+        return reviews.rules_review(authorizer)
+    return None
 
 
 def _subresource(scope: Scope, name: str, verb: str) -> Endpoint | None:

@@ -27,7 +27,7 @@ def lister(scope: Scope, watches: WatchServer) -> Endpoint:
         render.check_form(media, collection=True)
         matcher = scope.matcher(options)
         found = read_page(scope, ctx.info.namespace, options, matcher)
-        if isinstance(found, Page):
+        if isinstance(found, Page) and scope.ready(found.objects) is None:
             return render.page(ctx, scope, media, found, selected=matcher is not None)
         return _later(ctx, scope, media, matcher, found)
 
@@ -35,9 +35,13 @@ def lister(scope: Scope, watches: WatchServer) -> Endpoint:
 
 
 async def _later(
-    ctx: RequestContext, scope: Scope, media: MediaType, matcher: Matcher | None, pending: Awaitable[Page]
+    ctx: RequestContext, scope: Scope, media: MediaType, matcher: Matcher | None, found: Page | Awaitable[Page]
 ) -> Response:
-    return render.page(ctx, scope, media, await pending, selected=matcher is not None)
+    page = found if isinstance(found, Page) else await found
+    pending = scope.ready(page.objects)
+    if pending is not None:
+        await pending
+    return render.page(ctx, scope, media, page, selected=matcher is not None)
 
 
 def read_page(scope: Scope, namespace: str, options: ListOptions, matcher: Matcher | None) -> Page | Awaitable[Page]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from fastapi_core import errors
 from fastapi_core._ext.reqinfo import parse_query
@@ -18,6 +19,10 @@ Query = Mapping[str, Sequence[str]]
 
 MAX_REVISION = (1 << 64) - 1
 META_GROUP = "meta.k8s.io"
+_OPTIONS = {
+    operation: {"kind": kind, "apiVersion": f"{META_GROUP}/v1"}
+    for operation, kind in (("CREATE", "CreateOptions"), ("UPDATE", "UpdateOptions"), ("DELETE", "DeleteOptions"))
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,17 @@ class WriteOptions:
     field_manager: str = ""
     field_validation: str = "Warn"
     force: bool | None = None
+    given_validation: str = ""
+    """fieldValidation as the client said it."""
+
+    def tree(self, operation: str) -> dict[str, Any]:
+        """As an object, for admission."""
+        said = {
+            "dryRun": ["All"] if self.dry_run else None,
+            "fieldManager": self.field_manager,
+            "fieldValidation": self.given_validation,
+        }
+        return {**_OPTIONS[operation], **{name: value for name, value in said.items() if value}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +68,18 @@ class DeleteOptions:
     propagation: str = ""
     uid: str | None = None
     resource_version: str | None = None
+
+    def tree(self, operation: str) -> dict[str, Any]:
+        """As an object, for admission."""
+        conditions = {"uid": self.uid, "resourceVersion": self.resource_version}
+        said = {
+            "gracePeriodSeconds": self.grace,
+            "preconditions": {name: value for name, value in conditions.items() if value is not None} or None,
+            "orphanDependents": self.orphan,
+            "propagationPolicy": self.propagation or None,
+            "dryRun": ["All"] if self.dry_run else None,
+        }
+        return {**_OPTIONS[operation], **{name: value for name, value in said.items() if value is not None}}
 
 
 def flag(query: Query, name: str) -> bool | None:
@@ -226,7 +254,7 @@ def write_options(query: str, kind: str, *, apply: bool = False) -> WriteOptions
         )
     if problems:
         raise errors.invalid(kind, META_GROUP, "", problems)
-    return WriteOptions(bool(values.get("dryRun")), manager, validation or "Warn", force)
+    return WriteOptions(bool(values.get("dryRun")), manager, validation or "Warn", force, validation)
 
 
 def dry_run_problems(values: Sequence[str]) -> list[FieldError]:

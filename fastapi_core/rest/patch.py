@@ -8,13 +8,13 @@ from functools import partial
 from fastapi_core import errors
 from fastapi_core.codec import json as json_codec
 from fastapi_core.codec.decode import unknown
-from fastapi_core.errors import FieldError
 from fastapi_core.http.exchange import Response
 from fastapi_core.patch import jsonpatch, merge, strategic
 from fastapi_core.registry.definition import Tree
 from fastapi_core.request.context import Endpoint, RequestContext
-from fastapi_core.rest import apply, render
+from fastapi_core.rest import apply, custom, render
 from fastapi_core.rest.body import clears_owners
+from fastapi_core.rest.custom import undecodable
 from fastapi_core.rest.defaulting import apply_defaults
 from fastapi_core.rest.options import WriteOptions, write_options
 from fastapi_core.rest.scope import Scope
@@ -87,10 +87,12 @@ async def _patch(
     def change(current: Tree) -> Tree:
         patched = engine(current)
         reported[:] = problems
-        if not definition.custom:
+        if definition.form is not None:
+            patched = custom.conform_patched(definition, definition.form, patched, reported)
+        else:
             patched = _conform(scope, patched, reported)
         if reported and options.field_validation == "Strict":
-            raise _undecodable("strict decoding error: " + ", ".join(reported))
+            raise undecodable("strict decoding error: " + ", ".join(reported))
         check_identity(scope, patched, ctx.info.name, ctx.info.namespace)
         apply_defaults(definition, patched)
         return patched
@@ -106,16 +108,16 @@ def _conform(scope: Scope, patched: Tree, reported: list[str]) -> Tree:
     """The patched tree decoded as its type, as the reference decodes the patched JSON (members in sorted order)."""
     definition = scope.definition
     if not isinstance(patched.get("metadata", {}), dict):
-        raise _undecodable("json: cannot unmarshal into Go struct field .metadata of type v1.ObjectMeta")
+        raise undecodable("json: cannot unmarshal into Go struct field .metadata of type v1.ObjectMeta")
     kind, version = patched.get("kind"), patched.get("apiVersion")
     if kind != definition.kind or version != definition.group_version:
-        raise _undecodable(
+        raise undecodable(
             f"{definition.group_version}, Kind={definition.kind} was changed to {version}, Kind={kind}: a patch cannot do that"
         )
     try:
         result = normalize.normalize(definition.type, patched)
     except TypeMismatch as error:
-        raise _undecodable(str(error)) from error
+        raise undecodable(str(error)) from error
     reported += [unknown(path) for path in sorted(result.unknown)]
     tree: Tree = result.tree
     tree["kind"], tree["apiVersion"] = definition.kind, definition.group_version
@@ -123,7 +125,3 @@ def _conform(scope: Scope, patched: Tree, reported: list[str]) -> Tree:
     if clears_owners(patched):
         tree["metadata"]["managedFields"] = []
     return tree
-
-
-def _undecodable(text: str) -> errors.APIError:
-    return errors.invalid("", "", "", [FieldError("Invalid value", "patch", text, "")])

@@ -90,7 +90,8 @@ def transformed(
     if media.as_kind == "Table":
         metadata = b'{"resourceVersion":"%d"}' % obj.revision if obj.revision else b"{}"
         return table(ctx, scope, media, [obj], metadata, columns=columns)
-    return partial_metadata(obj, media.as_version) + b"\n"
+    shown = scope.view(obj) if scope.definition.custom else obj
+    return partial_metadata(shown, media.as_version) + b"\n"
 
 
 def include_object(ctx: RequestContext) -> str:
@@ -114,7 +115,9 @@ def table(
 ) -> bytes:
     """A Table of stored objects: cells are read in the storage version, whole objects shown in the one asked for."""
     include = include_object(ctx)
-    whole = scope.views(objects) if include == "Object" else None
+    if scope.definition.custom:
+        objects = scope.views(objects)
+    whole = scope.views(objects) if include == "Object" and not scope.definition.custom else None
     rows = scope.printer.render_rows(objects, time.time(), include, media.as_version, whole=whole)
     return scope.printer.table(metadata, rows, columns=columns, version=media.as_version) + b"\n"
 
@@ -122,6 +125,10 @@ def table(
 def page(ctx: RequestContext, scope: Scope, media: MediaType, listing: Page, *, selected: bool) -> Response:
     """A list of objects with its metadata. `selected`: a selector was given, so the remaining count is left out."""
     objects = listing.objects
+    if scope.definition.custom and media.as_kind != "Table":
+        objects = scope.views(objects)
+        if not media.as_kind and media.format != "protobuf":
+            return document(ctx, media, custom_page(scope, listing, objects, selected=selected))
     if media.format == "protobuf":
         return binary(_binary_page(scope, media, listing, selected=selected))
     version = str(listing.revision).encode()
@@ -154,6 +161,21 @@ def page(ctx: RequestContext, scope: Scope, media: MediaType, listing: Page, *, 
     else:
         parts.append(b"null}\n")
     return document(ctx, media, b"".join(parts))
+
+
+def custom_page(scope: Scope, listing: Page, objects: list[CachedObject], *, selected: bool) -> bytes:
+    """A list of custom resources: members in alphabetical order, as in their objects."""
+    definition = scope.definition
+    metadata = b'"continue":"' + listing.token.encode() + b'"'
+    if listing.token and not selected and listing.remaining > 0:
+        metadata += b',"remainingItemCount":%d' % listing.remaining
+    tail = b'],"kind":"%b","metadata":{%b,"resourceVersion":"%d"}}\n' % (
+        definition.list_kind.encode(),
+        metadata,
+        listing.revision,
+    )
+    head = b'{"apiVersion":"%b","items":[' % definition.group_version.encode()
+    return list_document(head, objects, tail, whole=True)
 
 
 def _binary_page(scope: Scope, media: MediaType, listing: Page, *, selected: bool) -> bytes:

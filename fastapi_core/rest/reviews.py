@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from fastapi_core import errors
+from fastapi_core.admission.chain import AdmissionChain, Attributes
 from fastapi_core.authz.base import NOTHING, Authorizer, Decision, RuleLister, Verdict
 from fastapi_core.http.exchange import Response
 from fastapi_core.registry.definition import ResourceDefinition, Tree
@@ -18,37 +19,65 @@ from fastapi_core.rest.options import write_options
 from fastapi_core.rest.review_spec import GROUP, LOCAL, Asked, asked, check
 from fastapi_core.rest.token_review import user_info
 
-
-def _read(ctx: RequestContext, definition: ResourceDefinition) -> Tree:
-    options = write_options(ctx.request.query, "CreateOptions")
-    expected = Expected(definition.kind, definition.group, definition.version, definition.type)
-    tree = read_object(ctx, expected, options.field_validation)
-    metadata = tree["metadata"] = dict(tree.get("metadata") or {})
-    settle_namespace_of(definition, ctx.info.namespace, metadata)
-    return tree
+Answerer = Callable[[RequestContext, Tree], "Response | Awaitable[Response]"]
+"""What answers a review that was let in."""
 
 
-def self_subject_review(definition: ResourceDefinition) -> Endpoint:
-    """Who the server thinks the caller is (`kubectl auth whoami`)."""
+def reviewed(definition: ResourceDefinition, admission: AdmissionChain, answer: Answerer) -> Endpoint:
+    """POST of a review: decoded, let in by admission like any other object, answered."""
 
-    def review(ctx: RequestContext) -> Response:
-        tree = _read(ctx, definition)
-        answer = {
-            "kind": tree["kind"],
-            "apiVersion": tree["apiVersion"],
-            "metadata": {"creationTimestamp": timestamp()},
-            "status": {"userInfo": user_info(ctx.user)},
-        }
-        return render.tree(ctx, answer, status=201)
+    def review(ctx: RequestContext) -> Response | Awaitable[Response]:
+        options = write_options(ctx.request.query, "CreateOptions")
+        expected = Expected(definition.kind, definition.group, definition.version, definition.type)
+        tree = read_object(ctx, expected, options.field_validation)
+        metadata = tree["metadata"] = dict(tree.get("metadata") or {})
+        settle_namespace_of(definition, ctx.info.namespace, metadata)
+        attributes = Attributes(
+            "CREATE",
+            definition,
+            "",
+            ctx.info.namespace,
+            metadata.get("name") or "",
+            tree,
+            None,
+            options.dry_run,
+            ctx,
+            options=options,
+        )
+        pending = admission.admit(attributes)
+        if pending is None:
+            pending = admission.check(attributes)
+            return answer(ctx, attributes.object or tree) if pending is None else _admitted(ctx, attributes, pending)
+        return _admitted(ctx, attributes, _both(admission, attributes, pending))
+
+    async def _admitted(ctx: RequestContext, attributes: Attributes, pending: Awaitable[None]) -> Response:
+        await pending
+        found = answer(ctx, attributes.object or {})
+        return found if isinstance(found, Response) else await found
 
     return review
 
 
-def access_review(definition: ResourceDefinition, authorizer: Authorizer) -> Endpoint:
+async def _both(admission: AdmissionChain, attributes: Attributes, mutating: Awaitable[None]) -> None:
+    await mutating
+    await admission.validate(attributes)
+
+
+def self_subject_review(ctx: RequestContext, tree: Tree) -> Response:
+    """Who the server thinks the caller is (`kubectl auth whoami`)."""
+    answer = {
+        "kind": tree["kind"],
+        "apiVersion": tree["apiVersion"],
+        "metadata": {"creationTimestamp": timestamp()},
+        "status": {"userInfo": user_info(ctx.user)},
+    }
+    return render.tree(ctx, answer, status=201)
+
+
+def access_review(definition: ResourceDefinition, authorizer: Authorizer) -> Answerer:
     """Self-, local- and SubjectAccessReview: what the authorizer says of the attributes in the body."""
 
-    def review(ctx: RequestContext) -> Response | Awaitable[Response]:
-        tree = _read(ctx, definition)
+    def review(ctx: RequestContext, tree: Tree) -> Response | Awaitable[Response]:
         problems = check(tree, definition.kind)
         if problems:
             raise errors.invalid("", GROUP, "", problems)
@@ -80,11 +109,10 @@ def _answer(ctx: RequestContext, tree: Tree, question: Asked, verdict: Verdict) 
     return render.tree(ctx, tree, status=201)
 
 
-def rules_review(definition: ResourceDefinition, authorizer: Authorizer) -> Endpoint:
+def rules_review(authorizer: Authorizer) -> Answerer:
     """What the caller may do in a namespace, as far as the authorizers can list it (`kubectl auth can-i --list`)."""
 
-    def review(ctx: RequestContext) -> Response:
-        tree = _read(ctx, definition)
+    def review(ctx: RequestContext, tree: Tree) -> Response:
         namespace = (tree.get("spec") or {}).get("namespace") or ""
         if not namespace:
             raise errors.bad_request("no namespace on request")

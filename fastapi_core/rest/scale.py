@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from functools import cache
-from typing import Any
+from functools import cache, partial
+from typing import Any, Protocol
 
 from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
@@ -26,7 +26,7 @@ from fastapi_core.rest.create import manager_of
 from fastapi_core.rest.options import WriteOptions, write_options
 from fastapi_core.rest.patch import APPLY_PATCH, patch_engine, patch_form
 from fastapi_core.rest.scope import Scope
-from fastapi_core.rest.update import Change, write
+from fastapi_core.rest.update import Change, Shown, write
 from fastapi_core.schema import normalize
 from fastapi_core.schema.errors import TypeMismatch
 from fastapi_core.schema.tables import type_of
@@ -34,8 +34,52 @@ from fastapi_core.schema.tables import type_of
 KIND, GROUP_VERSION = "Scale", "autoscaling/v1"
 
 
+class Scaling(Protocol):
+    """Where a kind keeps what its Scale shows."""
+
+    paths: Paths
+
+    def check(self, parent: Tree) -> None:
+        """Raise when there is nothing a Scale could show."""
+
+    def read(self, parent: Tree) -> Tree:
+        """The Scale of an object."""
+
+    def write(self, parent: Tree, replicas: int) -> Tree:
+        """The object with other replicas."""
+
+
+class _Workload:
+    """Built-in kinds: replicas of spec and status, the selector of pods."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.paths = replicas_paths(scope)
+
+    def check(self, parent: Tree) -> None:
+        return None
+
+    def read(self, parent: Tree) -> Tree:
+        return to_scale(parent)
+
+    def write(self, parent: Tree, replicas: int) -> Tree:
+        if replicas < 0:
+            problem = FieldError("Invalid value", "spec.replicas", "must be greater than or equal to 0", replicas)
+            raise errors.invalid(KIND, "autoscaling", parent["metadata"]["name"], [problem])
+        return {**parent, "spec": {**parent["spec"], "replicas": replicas}}
+
+
+def _scaling(scope: Scope) -> Scaling:
+    return scope.scaling or _Workload(scope)
+
+
 def to_scale(parent: Tree) -> Tree:
     """The Scale of a workload object."""
+    spec, status = parent.get("spec", {}), parent.get("status", {})
+    return scale_of(parent, spec.get("replicas", 0), status.get("replicas", 0), _selector(spec.get("selector")))
+
+
+def scale_of(parent: Tree, replicas: int, observed: int, selector: str) -> Tree:
+    """A Scale with the metadata of the object it belongs to."""
     metadata = parent["metadata"]
     names = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
     scale: Tree = {
@@ -43,12 +87,10 @@ def to_scale(parent: Tree) -> Tree:
         "apiVersion": GROUP_VERSION,
         "metadata": {name: metadata[name] for name in names if name in metadata},
         "spec": {},
-        "status": {"replicas": parent.get("status", {}).get("replicas", 0)},
+        "status": {"replicas": observed},
     }
-    replicas = parent.get("spec", {}).get("replicas", 0)
     if replicas:
         scale["spec"]["replicas"] = replicas
-    selector = _selector(parent.get("spec", {}).get("selector"))
     if selector:
         scale["status"]["selector"] = selector
     return scale
@@ -62,17 +104,14 @@ def _selector(selector: Any) -> str:
     return format_selector({"matchLabels": selector})
 
 
-def from_scale(parent: Tree, scale: Tree) -> Tree:
-    """The workload with the Scale's replicas (and its resourceVersion as precondition)."""
-    replicas = (scale.get("spec") or {}).get("replicas", 0)
-    if replicas < 0:
-        problem = FieldError("Invalid value", "spec.replicas", "must be greater than or equal to 0", replicas)
-        raise errors.invalid(KIND, "autoscaling", parent["metadata"]["name"], [problem])
+def from_scale(scaling: Scaling, parent: Tree, scale: Tree) -> Tree:
+    """The object with the Scale's replicas (and its resourceVersion as precondition)."""
+    changed = scaling.write(parent, (scale.get("spec") or {}).get("replicas", 0))
     metadata = dict(parent["metadata"])
     version = (scale.get("metadata") or {}).get("resourceVersion")
     if version:
         metadata["resourceVersion"] = version
-    return {**parent, "metadata": metadata, "spec": {**parent["spec"], "replicas": replicas}}
+    return {**changed, "metadata": metadata}
 
 
 def expected() -> Expected:
@@ -82,9 +121,19 @@ def expected() -> Expected:
 def getter(scope: Scope) -> Endpoint:
     """GET .../NAME/scale."""
 
-    def get(ctx: RequestContext) -> Response:
+    def get(ctx: RequestContext) -> Response | Awaitable[Response]:
         obj = scope.store.get(ctx.info.namespace, ctx.info.name)
-        return render.tree(ctx, to_scale(scope.view(obj).tree()))
+        if scope.ready((obj,)) is not None:
+            return _later(ctx, obj)
+        return _answer(ctx, obj)
+
+    async def _later(ctx: RequestContext, obj: CachedObject) -> Response:
+        return _answer(ctx, await scope.readied(obj))
+
+    def _answer(ctx: RequestContext, obj: CachedObject) -> Response:
+        parent, scaling = scope.view(obj).tree(), _scaling(scope)
+        scaling.check(parent)
+        return render.tree(ctx, scaling.read(parent))
 
     return get
 
@@ -181,16 +230,17 @@ def replicas_paths(scope: Scope) -> Paths:
 
 async def _write(ctx: RequestContext, scope: Scope, options: WriteOptions, scale_of: Change) -> Response:
     """Write a workload with the Scale that `scale_of` makes of the current one."""
-    paths = replicas_paths(scope)
+    scaling = _scaling(scope)
+    paths = scaling.paths
 
     def change(parent: Tree) -> Tree:
         entries = parent["metadata"].get("managedFields")
-        old = to_scale(parent)
+        old = scaling.read(parent)
         shown = ownership.to_scale(entries, paths)
         if shown:
             old["metadata"]["managedFields"] = shown
         new = scale_of(old)
-        tree = from_scale(parent, new)
+        tree = from_scale(scaling, parent, new)
         tree["metadata"].pop("managedFields", None)
         kept = ownership.to_workload(
             entries, (new.get("metadata") or {}).get("managedFields"), paths, scope.definition.group_version
@@ -199,5 +249,6 @@ async def _write(ctx: RequestContext, scope: Scope, options: WriteOptions, scale
             tree["metadata"]["managedFields"] = kept
         return tree
 
-    obj: CachedObject = await write(ctx, scope, change, options, "scale", applied=True)
-    return render.tree(ctx, to_scale(scope.view(obj).tree()))
+    shown = Shown(scaling.read, partial(from_scale, scaling))
+    obj: CachedObject = await write(ctx, scope, change, options, "scale", applied=True, shown=shown)
+    return render.tree(ctx, scaling.read(scope.view(obj).tree()))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING
+
 from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core._ext.selector import Matcher
@@ -18,6 +21,9 @@ from fastapi_core.registry.store import ResourceStore, encode_stored
 from fastapi_core.rest.escalation import Guard
 from fastapi_core.rest.options import ListOptions
 from fastapi_core.storage.cacher.matching import matcher
+
+if TYPE_CHECKING:
+    from fastapi_core.rest.scale import Scaling
 
 _COMMON_FIELDS = {"metadata.name", "metadata.namespace"}
 
@@ -42,8 +48,6 @@ class Scope:
         """Looks at what mutating admission made of a write; None for kinds that need no such look."""
         self.list_head = (
             f'{{"kind":"{definition.list_kind}","apiVersion":"{definition.group_version}","metadata":{{"resourceVersion":"'
-            if not definition.custom
-            else f'{{"apiVersion":"{definition.group_version}","kind":"{definition.list_kind}","metadata":{{"resourceVersion":"'
         ).encode()
         self._to_storage = converter(definition, store.definition)
         self._from_storage = converter(store.definition, definition)
@@ -52,6 +56,8 @@ class Scope:
         self._fields = frozenset(definition.selectable_fields) | common
         own = store.cache.extract if self._from_storage is None else None
         self._extract = own or extractor(definition, self._from_storage)
+        self.scaling: Scaling | None = None
+        """Where a kind keeps its replicas; None: where workloads have them."""
         self._printer: Printer | None = None
         self._trackers: dict[str, Tracker] = {}
 
@@ -83,14 +89,27 @@ class Scope:
             obj.memo[self] = known
         return known
 
+    def ready(self, objects: Sequence[CachedObject]) -> Awaitable[None] | None:
+        """None when `view` of each object answers at once, which for built-in kinds it always does."""
+        return None
+
+    async def readied(self, obj: CachedObject) -> CachedObject:
+        """The object, once `view` of it answers at once."""
+        pending = self.ready((obj,))
+        if pending is not None:
+            await pending
+        return obj
+
+    def status(self) -> Scope:
+        """The scope of the status subresource."""
+        return self
+
     def views(self, objects: list[CachedObject]) -> list[CachedObject]:
         return objects if self._from_storage is None else [self.view(o) for o in objects]
 
-    def to_storage(self, tree: Tree) -> Tree:
+    def to_storage(self, tree: Tree) -> Tree | Awaitable[Tree]:
+        """A tree of this version in the form that is stored."""
         return tree if self._to_storage is None else self._to_storage(tree)
-
-    def from_storage(self, tree: Tree) -> Tree:
-        return tree if self._from_storage is None else self._from_storage(tree)
 
     # Selection
 

@@ -60,4 +60,4 @@ def status_scope(scope: Scope) -> Scope:
     """The scope of the status subresource."""
     if scope.definition.kind == "CertificateSigningRequest" and not scope.definition.custom:
         return part_scope(scope, certificates.with_status(scope.definition.strategy))
-    return scope
+    return scope.status()

@@ -10,23 +10,18 @@ from fastapi_core.authn.base import Audiences, Known, WrongCredential
 from fastapi_core.authn.tokens import INVALID
 from fastapi_core.errors import APIError
 from fastapi_core.http.exchange import Response
-from fastapi_core.registry.definition import ResourceDefinition, Tree
-from fastapi_core.request.context import Endpoint, RequestContext, User
+from fastapi_core.registry.definition import Tree
+from fastapi_core.request.context import RequestContext, User
 from fastapi_core.rest import render
-from fastapi_core.rest.body import Expected, read_object
-from fastapi_core.rest.options import write_options
 
 Check = Callable[[str, "Audiences | None", float], "Known | Awaitable[Known | None] | None"]
 """Who a token is for: as `authn.tokens.Tokens.check`, for the text behind `Bearer `."""
 
 
-def token_review(definition: ResourceDefinition, check: Check, implicit: Audiences) -> Endpoint:
+def token_review(check: Check, implicit: Audiences) -> Callable[[RequestContext, Tree], Response | Awaitable[Response]]:
     """`implicit` are the audiences of a review that names none."""
 
-    def review(ctx: RequestContext) -> Response | Awaitable[Response]:
-        options = write_options(ctx.request.query, "CreateOptions")
-        expected = Expected(definition.kind, definition.group, definition.version, definition.type)
-        tree = read_object(ctx, expected, options.field_validation)
+    def review(ctx: RequestContext, tree: Tree) -> Response | Awaitable[Response]:
         spec = tree.get("spec") or {}
         token, asked = spec.get("token") or "", tuple(spec.get("audiences") or ()) or implicit
         if not token:

@@ -17,7 +17,7 @@ from fastapi_core.rest import render
 from fastapi_core.rest.backends import NODES, PODS, SECRETS, Backends
 from fastapi_core.rest.body import Expected, read_object
 from fastapi_core.rest.create import settle_namespace
-from fastapi_core.rest.options import write_options
+from fastapi_core.rest.options import WriteOptions, write_options
 from fastapi_core.rest.scope import Scope
 from fastapi_core.schema import normalize
 from fastapi_core.schema.tables import type_of
@@ -45,18 +45,28 @@ def requester(scope: Scope, backends: Backends) -> Endpoint:
             text = "must match the service account name if specified"
             problem = FieldError("Invalid value", "metadata.name", text, metadata["name"])
             raise errors.invalid(KIND, GROUP, name, [problem])
-        return _issue(ctx, scope, backends, tree, dry_run=options.dry_run)
+        return _issue(ctx, scope, backends, tree, options)
 
     return request
 
 
-async def _issue(ctx: RequestContext, scope: Scope, backends: Backends, tree: Tree, *, dry_run: bool) -> Response:
+async def _issue(ctx: RequestContext, scope: Scope, backends: Backends, tree: Tree, options: WriteOptions) -> Response:
     issuer = backends.issuer
     account = scope.store.get(ctx.info.namespace, ctx.info.name).tree()["metadata"]
     attributes = Attributes(
-        "CREATE", scope.definition, "token", ctx.info.namespace, ctx.info.name, tree, None, dry_run, ctx
+        "CREATE",
+        scope.definition,
+        "token",
+        ctx.info.namespace,
+        ctx.info.name,
+        tree,
+        None,
+        options.dry_run,
+        ctx,
+        options=options,
     )
     await scope.admission.mutate(attributes)
+    tree = attributes.object or tree
     _complete(tree, account, issuer.audiences)
     spec = tree["spec"]
     _check(spec["expirationSeconds"])

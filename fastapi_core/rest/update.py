@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import NamedTuple
 
 from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
@@ -27,6 +28,15 @@ from fastapi_core.storage.interface import StorageError
 
 Change = Callable[[Tree], Tree]
 """Makes the new tree (served version, defaulted) from a fresh copy of the current one."""
+
+
+class Shown(NamedTuple):
+    """What admission sees of an object in a subresource with a kind of its own."""
+
+    show: Change
+    """The subresource's object of a whole one."""
+    take: Callable[[Tree, Tree], Tree]
+    """(whole object, what mutating admission made of the subresource's) -> the whole one."""
 
 
 def updater(scope: Scope, subresource: str = "") -> Endpoint:
@@ -109,11 +119,13 @@ async def write(
     replace: bool = False,
     prepare: lifecycle.Prepare | None = None,
     applied: bool = False,
+    shown: Shown | None = None,
 ) -> CachedObject:
     """Compare-and-swap `change` onto the newest object until it is not overtaken; the object as committed.
 
     `replace`: the client sent a whole object, whose uid is a precondition. `prepare` is the subresource's own
     preparation where it is neither the main resource nor status. `applied`: `change` also sets the owners of fields.
+    `shown`: where admission is to see something else.
     """
     info = ctx.info
     strategy = scope.definition.strategy
@@ -121,6 +133,9 @@ async def write(
         prepare = strategy.prepare_status if subresource == "status" else strategy.prepare
 
     async def attempt(current: CachedObject) -> CachedObject:
+        pending = scope.ready((current,))
+        if pending is not None:
+            await pending
         old = scope.view(current).tree()
         tree = change(old)
         for warning in dedup_owner_references(tree):
@@ -128,10 +143,11 @@ async def write(
         if not applied:
             scope.tracker(subresource).update(old, tree, manager_of(ctx, options), lifecycle.timestamp())
         _check_version(scope, tree, old, replace=replace)
-        attributes = await _gate(ctx, scope, tree, old, options, subresource, prepare)
-        tree = attributes.object or tree
+        attributes, tree = await _gate(ctx, scope, tree, old, options, subresource, prepare, shown)
         stored = scope.to_storage(tree)
         try:
+            if not isinstance(stored, dict):
+                stored = await stored
             if old["metadata"].get("deletionTimestamp") and lifecycle.to_be_removed(tree):
                 if not options.dry_run:
                     await scope.store.delete(current)
@@ -145,6 +161,9 @@ async def write(
             raise
 
     result: CachedObject = await retrying(scope.store, info.namespace, info.name, attempt)
+    pending = scope.ready((result,))
+    if pending is not None:
+        await pending
     return result
 
 
@@ -156,20 +175,32 @@ async def _gate(
     options: WriteOptions,
     subresource: str,
     prepare: lifecycle.Prepare,
-) -> Attributes:
-    """Admission and the strategy."""
+    shown: Shown | None,
+) -> tuple[Attributes, Tree]:
+    """Admission and the strategy; the object that came through."""
+    seen, before = (tree, old) if shown is None else (shown.show(tree), shown.show(old))
     attributes = Attributes(
-        "UPDATE", scope.definition, subresource, ctx.info.namespace, ctx.info.name, tree, old, options.dry_run, ctx
-    )
-    await scope.admission.mutate(attributes)
-    tree = attributes.object or tree
+        "UPDATE", scope.definition, subresource, ctx.info.namespace, ctx.info.name, seen, before, options.dry_run, ctx,
+        options=options,
+    )  # fmt: skip
+    pending = scope.admission.admit(attributes)
+    if pending is not None:
+        await pending
+    if shown is None:
+        tree = attributes.object or tree
+    elif attributes.object is not None and attributes.object is not seen:
+        tree = shown.take(tree, attributes.object)
     if scope.guard is not None:
         await scope.guard(ctx, tree, old)
     _keep_times(tree, old)
     for warning in lifecycle.before_update(scope.definition, tree, old, prepare):
         ctx.warn(warning)
-    await scope.admission.validate(attributes)
-    return attributes
+    if shown is not None:
+        attributes.object = shown.show(tree)
+    pending = scope.admission.check(attributes)
+    if pending is not None:
+        await pending
+    return attributes, tree if shown is not None else attributes.object or tree
 
 
 def _keep_times(tree: Tree, old: Tree) -> None:

@@ -34,7 +34,8 @@ MAX_BUFFERED = 16 << 20
 BOOKMARK_PERIOD = 60.0
 BOOKMARK_BEFORE_END = 2.0
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-Frame = Callable[[str, CachedObject, dict[Any, Any]], bytes]
+Framed = tuple[str, CachedObject, dict[Any, Any]]
+"""Type of an event, its object, and where frames of it are remembered."""
 
 
 class WatchServer:
@@ -82,6 +83,13 @@ class WatchServer:
 
     def closed(self, watch: Watch) -> None:
         self._open.discard(watch)
+
+    def end_resource(self, group: str, plural: str) -> None:
+        """End the watches of a resource that is served otherwise from now on, or no longer."""
+        for watch in tuple(self._open):
+            definition = watch.scope.definition
+            if definition.group == group and definition.plural == plural:
+                watch.end()
 
     @property
     def count(self) -> int:
@@ -137,6 +145,8 @@ class Watch:
         self._writer: StreamWriter | None = None
         self._watcher: Watcher | None = None
         self._catching_up: asyncio.Future[None] | None = None
+        self._converting: asyncio.Task[None] | None = None
+        """Writes the last of the events that have to be converted by a webhook."""
         self._timers: list[asyncio.TimerHandle] = []
         self._sent = 0
         self._table_started = False
@@ -184,6 +194,8 @@ class Watch:
         self._timers.clear()
         if self._catching_up is not None:
             self._catching_up.cancel()
+        if self._converting is not None and self._converting is not asyncio.current_task():
+            self._converting.cancel()
         if self._watcher is not None:
             self._watcher.stop()
             self._watcher = None
@@ -198,9 +210,38 @@ class Watch:
         self._sent = listing.revision
         name = info.name
         objects = [o for o in listing.objects if o.name == name] if name else listing.objects
+        if self.scope.ready(objects) is not None:
+            self._later([("ADDED", obj, {}) for obj in objects], end_of_initial=self.mark_initial_end)
+            return
         self._write(b"".join([self._frame("ADDED", obj, {}) for obj in objects]), len(objects))
         if self.mark_initial_end:
             self._bookmark(annotations={INITIAL_EVENTS_END: "true"})
+
+    def _later(self, found: list[Framed], *, end_of_initial: bool = False) -> None:
+        """Write events whose objects have to be converted by somebody else first."""
+        before = self._converting
+
+        async def convert() -> None:
+            if before is not None:
+                await asyncio.wait([before])
+            try:
+                pending = self.scope.ready([obj for _, obj, _ in found])
+                if pending is not None:
+                    await pending
+            except errors.APIError as error:
+                if self._writer is not None and not self._writer.closed:
+                    self._writer.write_framed(self._framed("ERROR", error.to_status()))
+                self.end()
+                return
+            if self._done:
+                return
+            self._write(b"".join([self._frame(*event) for event in found]), len(found))
+            if end_of_initial:
+                self._bookmark(annotations={INITIAL_EVENTS_END: "true"})
+            if self._converting is asyncio.current_task():
+                self._converting = None
+
+        self._converting = asyncio.get_running_loop().create_task(convert())
 
     def _subscribe(self, since: int) -> None:
         store = self.scope.store
@@ -235,6 +276,10 @@ class Watch:
 
     def _deliver(self, events: list[WatchEvent]) -> None:
         if self._done:
+            return
+        if self._converting is not None or self.scope.ready([e.change.object for e in events]) is not None:
+            # In order, behind what is still being converted.
+            self._later([(e.type, e.change.object, {}) for e in events])
             return
         if len(events) == 1:
             event = events[0]

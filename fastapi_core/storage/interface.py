@@ -8,7 +8,7 @@ reference lays them out in etcd (`/registry/...`). Semantics every back end shar
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, Protocol
 
 
@@ -87,18 +87,18 @@ class Storage(Protocol):
     def compacted(self) -> int:
         """History at or below this revision is gone."""
 
-    async def create(self, key: str, value: bytes, *, ttl: float = 0) -> int:
+    def create(self, key: str, value: bytes, *, ttl: float = 0) -> Awaitable[int]:
         """Create; returns the new revision. `ttl` seconds until the key is deleted, 0 for never. KEY_EXISTS
         (revision = that of the key), TOO_LARGE."""
         ...
 
-    async def update(self, key: str, value: bytes, *, expected: int, ttl: float = 0) -> int:
+    def update(self, key: str, value: bytes, *, expected: int, ttl: float = 0) -> Awaitable[int]:
         """Compare-and-swap on the mod revision; returns the new one. KEY_NOT_FOUND, CONFLICT (revision = actual).
 
         `ttl` replaces the time to live the key had; 0 removes it."""
         ...
 
-    async def delete(self, key: str, *, expected: int) -> int:
+    def delete(self, key: str, *, expected: int) -> Awaitable[int]:
         """Compare-and-delete; returns the revision of the deletion. KEY_NOT_FOUND, CONFLICT."""
         ...
 

@@ -355,3 +355,16 @@ def test_default_policies_come_back_at_the_next_start(tmp_path_factory: pytest.T
     assert api("GET", "/readyz/poststarthook/rbac/bootstrap-roles") == (200, "ok")
     api.connection.close()
     assert second.stop() == 0
+
+
+def test_a_mode_that_allows_everything_is_not_for_strangers(tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("open")
+    tokens = (("usertoken", "alice", "2", "devs"),)
+    running = RunningServer(folder, tokens=tokens, flags=["--authorization-mode=Node,RBAC,AlwaysAllow"])
+    stranger, alice = Stranger(running), Stranger(running, "usertoken")
+    for path, open_to_all in (("/livez", True), ("/version", True), ("/api/v1/secrets", False), ("/metrics", False)):
+        assert stranger("GET", path)[0] == (200 if open_to_all else 401), path
+        assert alice("GET", path)[0] == 200, path
+    stranger.connection.close()
+    alice.connection.close()
+    assert running.stop() == 0

@@ -74,7 +74,7 @@ _SPECIAL: dict[tuple[str, str], Special] = {
     ("resource.k8s.io", "ResourceClaim"): _GUARDED,
     ("apiregistration.k8s.io", "APIService"): _GUARDED,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): Special(
-        prepare=kinds.prepare_definition, prepare_status=_guard
+        prepare=kinds.prepare_definition, prepare_status=kinds.prepare_definition_status
     ),
     ("certificates.k8s.io", "CertificateSigningRequest"): Special(
         prepare=kinds.prepare_request, requester=kinds.fill_requester

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fastapi_core.apis.defaulting.core import name_label
-from fastapi_core.apis.strategies.basics import Tree, desired, keep
+from fastapi_core.apis.strategies.basics import Tree, desired, keep, keep_metadata
 from fastapi_core.errors import FieldError
 from fastapi_core.meta import names, time
 from fastapi_core.registry.metadata import qualified_finalizer
@@ -235,6 +235,17 @@ def prepare_definition(new: Tree, old: Tree | None) -> None:
             "acceptedNames": {"plural": "", "kind": ""},
             "storedVersions": [version.get("name") or "" for version in versions if version.get("storage")][:1],
         }
+
+
+def prepare_definition_status(new: Tree, old: Tree | None) -> None:
+    """The status writer keeps metadata, and cannot leave the stored versions empty."""
+    if old is not None:
+        keep_metadata(new, old)
+    status: Tree = dict(new.get("status") or {})
+    if not status.get("storedVersions"):
+        versions = (new.get("spec") or {}).get("versions") or ()
+        status["storedVersions"] = [version.get("name") for version in versions if version.get("storage")]
+        new["status"] = status
 
 
 # Warnings

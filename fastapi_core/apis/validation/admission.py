@@ -331,7 +331,8 @@ def _audit(items: list[Tree], name: str, path: str, report: Report, expressions:
         if not name:
             report.invalid(at + ".key", key, "requires metadata.name be non-empty")
         else:
-            report.each_invalid(at + ".key", f"{name}/{key}", formats.qualified(f"{name}/{key}"))
+            full = f"{name}/{key}"
+            report.each_invalid(at + ".key", full, formats.qualified(full))
         if not (item.get("valueExpression") or "").strip():
             report.required(at + ".valueExpression", "valueExpression is not specified")
         else:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fastapi_core.apis.validation import formats, schemas
+from fastapi_core import structural
+from fastapi_core.apis.validation import formats
 from fastapi_core.apis.validation.admission import review_versions, webhook_service, webhook_url
 from fastapi_core.apis.validation.rules import IMMUTABLE, Report, Tree, choice
+from fastapi_core.structural.fieldpath import PathError, follow
+from fastapi_core.structural.structure import walk
 
 _SCOPE = choice("scope", "Cluster", "Namespaced", empty=1)
 _MIXED: Final = "may have mixed case, but should otherwise match: "
@@ -55,11 +58,11 @@ def definition(tree: Tree, path: str, report: Report) -> None:
         _finish(tree, versions, report)
 
 
-def _finish(tree: Tree, versions: list[Tree], report: Report) -> None:
+def _finish(tree: Tree, versions: list[Tree], report: Report, before: list[str] | None = None) -> None:
     """What the reference checks after the spec."""
     spec: Tree = tree.get("spec") or {}
     group = spec.get("group") or ""
-    _stored((tree.get("status") or {}).get("storedVersions") or [], versions, report)
+    _stored((tree.get("status") or {}).get("storedVersions") or [], versions, report, before)
     protected = group in ("k8s.io", "kubernetes.io") or group.endswith((".k8s.io", ".kubernetes.io"))
     if protected and not ((tree.get("metadata") or {}).get("annotations") or {}).get(_APPROVAL):
         text = (
@@ -86,7 +89,7 @@ def definition_update(tree: Tree, path: str, report: Report) -> None:
         new_value, old_value = _value(spec, member), _value(before, member)
         if new_value != old_value:
             report.invalid(".spec." + ".".join(member), new_value or "", IMMUTABLE)
-    _finish(tree, spec.get("versions") or [], report)
+    _finish(tree, spec.get("versions") or [], report, before=((old.get("status") or {}).get("storedVersions") or []))
 
 
 def _value(tree: Any, steps: tuple[str, ...]) -> Any:
@@ -125,8 +128,12 @@ def _preserve_start(spec: Tree, versions: list[Tree], report: Report) -> None:
     for index, version in enumerate(versions):
         if _schema(version) is None:
             report.required(f".spec.versions[{index}].schema.openAPIV3Schema")
-    if spec.get("preserveUnknownFields") and any(schemas.has_defaults(_schema(version) or {}) for version in versions):
+    if spec.get("preserveUnknownFields") and any(_has_defaults(_schema(version) or {}) for version in versions):
         report.invalid(".spec.preserveUnknownFields", True, "must be false in order to use defaults in the schema")
+
+
+def _has_defaults(schema: Tree) -> bool:
+    return any(inner.get("default") is not None for inner in walk(schema))
 
 
 def _versions(spec: Tree, versions: list[Tree], common: Tree, report: Report) -> None:
@@ -181,10 +188,19 @@ def _extras(
 ) -> None:
     """Schema, subresources, columns and selectable fields, of one version or of all."""
     subresources: Tree = parts.get("subresources") or {}
+    old = _old_schemas(report)
     found = ((parts.get("validation") or schema or {}).get("openAPIV3Schema")) if parts or schema else None
     if found is not None and "validation" in parts:
         at = f"{path}.{schema_name}.openAPIV3Schema"
-        schemas.validate_root(found, at, report, status=subresources.get("status") is not None)
+        report.extend(
+            structural.problems(
+                found,
+                at[1:],
+                status=subresources.get("status") is not None,
+                old=old,
+                unchanged=found in old,
+            )
+        )
     if subresources.get("scale") is not None:
         _scale(subresources["scale"], path + ".subresources.scale", report)
     for index, column in enumerate(parts.get("additionalPrinterColumns") or ()):
@@ -194,6 +210,12 @@ def _extras(
         report.invalid(path + ".selectableFields", "", "may only be set when validations.schema is included")
     elif fields:
         _selectable(fields, found or {}, path + ".selectableFields", report)
+
+
+def _old_schemas(report: Report) -> list[Tree]:
+    """The schemas of the definition that is updated."""
+    versions = ((report.old or {}).get("spec") or {}).get("versions") or ()
+    return [schema for version in versions if (schema := _schema(version)) is not None]
 
 
 def _scale(scale: Tree, path: str, report: Report) -> None:
@@ -230,6 +252,7 @@ def _column(column: Tree, path: str, report: Report) -> None:
         report.invalid(path + ".JSONPath", place, _SIMPLE)
 
 
+_MOST_SELECTABLE: Final = 8
 _SELECTABLE: Final = (
     "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed."
 )
@@ -237,32 +260,26 @@ _SELECTABLE: Final = (
 
 def _selectable(fields: list[Tree], schema: Tree, path: str, report: Report) -> None:
     seen: set[str] = set()
-    if len(fields) > 8:
-        report.too_many(path, len(fields), 8)
     for index, field in enumerate(fields):
         at = f"{path}[{index}].jsonPath"
         place = field.get("jsonPath") or ""
         if not place:
             report.required(at)
             continue
-        if place in seen:
-            report.duplicate(at, place)
+        try:
+            found = follow(place, schema, brackets=False)
+        except PathError as error:
+            report.invalid(at, place, f"is an invalid path: {error}")
             continue
-        seen.add(place)
-        problem = _place_problem(place, schema)
-        if problem:
-            report.invalid(at, place, problem)
-
-
-def _place_problem(place: str, schema: Tree) -> str:
-    if not place.startswith("."):
-        return f"is an invalid path: expected [ or . but got: {place.partition('.')[0].partition('[')[0]}"
-    if "[" in place:
-        return "is an invalid path: array notation is not allowed"
-    found = None if place.startswith(".metadata") else schemas.find(schema, place)
-    if found is None:
-        return "is an invalid path: does not refer to a valid field"
-    return "" if found.get("type") in ("string", "boolean", "integer") else _SELECTABLE
+        if found.path.split(".")[0] == "metadata":
+            report.invalid(at, place, "must not point to fields in metadata")
+        if found.schema.get("type") not in ("string", "boolean", "integer"):
+            report.invalid(at, place, _SELECTABLE)
+        if found.path in seen:
+            report.duplicate(at, place)
+        seen.add(found.path)
+    if len(seen) > _MOST_SELECTABLE:
+        report.too_many(path, len(seen), _MOST_SELECTABLE)
 
 
 def _conversion(conversion: Tree, path: str, report: Report) -> None:
@@ -301,8 +318,10 @@ def _client(client: Tree, path: str, report: Report) -> None:
         webhook_service(service or {}, path + ".service", report)
 
 
-def _stored(stored: list[str], versions: list[Tree], report: Report) -> None:
-    """Versions in which objects have been written stay; the one for writing is among them."""
+def _stored(stored: list[str], versions: list[Tree], report: Report, before: list[str] | None) -> None:
+    """Versions in which objects have been written stay; the one for writing is among them.
+
+    `before` are those of the object that is updated: what its status writer adds or leaves out is not looked at."""
     at = ".status.storedVersions"
     if not stored:
         report.invalid(at, None, "must have at least one stored version")
@@ -310,7 +329,7 @@ def _stored(stored: list[str], versions: list[Tree], report: Report) -> None:
     names = [version.get("name") or "" for version in versions]
     writing = [version.get("name") or "" for version in versions if version.get("storage")]
     for index, name in enumerate(stored):
-        if name not in names:
+        if name not in names and (before is None or name in before):
             text = (
                 f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions "
                 f"until a storage migration ensures no data remains persisted in {name} and removes {name} from "
@@ -319,5 +338,5 @@ def _stored(stored: list[str], versions: list[Tree], report: Report) -> None:
             report.invalid(f"{at}[{index}]", name, text)
         elif name in writing:
             writing.remove(name)
-    for name in writing:
+    for name in writing if before is None else ():
         report.invalid(at, stored, f"must have the storage version {name}")

@@ -67,7 +67,9 @@ class Report(list[FieldError]):
         self.append(FieldError("Too long", path[1:], f"may not be more than {limit} bytes"))
 
     def too_many(self, path: str, count: int, limit: int) -> None:
-        self.append(FieldError("Too many", path[1:], f"must have at most {limit} items", count))
+        self.append(
+            FieldError("Too many", path[1:], f"must have at most {limit} item{'' if limit == 1 else 's'}", count)
+        )
 
     def internal(self, path: str, detail: str) -> None:
         self.append(FieldError("Internal error", path[1:], detail))

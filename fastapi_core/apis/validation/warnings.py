@@ -8,7 +8,8 @@ from typing import Final
 from fastapi_core.apis.validation import formats
 from fastapi_core.apis.validation.quantities import amount
 from fastapi_core.apis.validation.rules import Tree
-from fastapi_core.apis.validation.schemas import children
+from fastapi_core.structural.nodes import effective_format, types_of
+from fastapi_core.structural.structure import walk
 
 Warn = Callable[[Tree, Tree | None], list[str]]
 
@@ -371,13 +372,6 @@ def _annotated(tree: Tree, name: str) -> bool:
     return name in ((tree.get("metadata") or {}).get("annotations") or ())
 
 
-_FORMATS: Final = frozenset({
-    "bsonobjectid", "byte", "cidr", "creditcard", "date", "datetime", "double", "duration", "email", "float",
-    "hexcolor", "hostname", "int32", "int64", "ipv4", "ipv6", "isbn", "isbn10", "isbn13", "k8slongname",
-    "k8sshortname", "mac", "password", "rgbcolor", "ssn", "uri", "uuid", "uuid3", "uuid4", "uuid5",
-})  # fmt: skip
-
-
 def definition(new: Tree, old: Tree | None) -> list[str]:
     """Formats nobody checks; on an update only those that were not there before."""
     before = _unknown_formats(old) if old is not None else {}
@@ -385,18 +379,16 @@ def definition(new: Tree, old: Tree | None) -> list[str]:
 
 
 def _unknown_formats(tree: Tree) -> dict[str, None]:
-    found: dict[str, None] = {}
-    pending = [
+    schemas = [
         (version.get("schema") or {}).get("openAPIV3Schema") or {}
         for version in (tree.get("spec") or {}).get("versions") or ()
     ]
-    while pending:
-        schema = pending.pop()
-        name = schema.get("format")
-        if name and name.replace("-", "") not in _FORMATS:
-            found[name] = None
-        pending += [child for _, child in children(schema)]
-    return found
+    return {
+        inner["format"]: None
+        for schema in schemas
+        for inner in walk(schema)
+        if inner.get("format") and not effective_format(inner["format"], types_of(inner))
+    }
 
 
 WARNINGS: Final[dict[tuple[str, str], Warn]] = {

@@ -11,6 +11,7 @@ from fastapi_core.cel.errors import EvalError, no_overload
 from fastapi_core.cel.functions import Library, library
 from fastapi_core.cel.regex import search
 from fastapi_core.cel.values import Duration, Optional, Timestamp, TypeValue, UInt
+from fastapi_core.errors import go_float
 
 _INT_TEXT: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _UINT_TEXT: Final = re.compile(r"[0-9]+", re.ASCII)
@@ -21,7 +22,6 @@ _FLOAT_TEXT: Final = re.compile(
 _TRUE: Final = frozenset(("1", "t", "T", "true", "TRUE", "True"))
 _FALSE: Final = frozenset(("0", "f", "F", "false", "FALSE", "False"))
 _DIGITS: Final = 64
-_EXPONENT_FROM: Final = 6
 
 
 def _bad(kind: str, wanted: str) -> EvalError:
@@ -105,7 +105,7 @@ def to_string(value: Any) -> str:
     if kind is int or kind is UInt:
         return str(int(value))
     if kind is float:
-        return format_double(value)
+        return go_float(value)
     if kind is bytes:
         try:
             return value.decode()  # type: ignore[no-any-return]
@@ -116,36 +116,6 @@ def to_string(value: Any) -> str:
     if kind is Duration:
         return times.format_duration(value)
     raise no_overload("string")
-
-
-def format_double(value: float) -> str:
-    """The shortest text that is the same number, with an exponent from 1e+06 and below 1e-04, as Go's %g."""
-    if value != value:
-        return "NaN"
-    if value in (float("inf"), float("-inf")):
-        return "+Inf" if value > 0 else "-Inf"
-    if value == 0:
-        return "-0" if str(value).startswith("-") else "0"
-    mantissa, _, exponent = f"{value!r}".partition("e")
-    if not exponent:
-        whole, _, fraction = mantissa.partition(".")
-        digits = (whole.lstrip("-") + fraction).lstrip("0")
-        scale = (
-            len(whole.lstrip("-")) - 1 if whole.lstrip("-") != "0" else -(len(fraction) - len(fraction.lstrip("0")) + 1)
-        )
-    else:
-        digits = mantissa.replace(".", "").lstrip("-")
-        scale = int(exponent)
-    digits = digits.rstrip("0") or "0"
-    sign = "-" if value < 0 else ""
-    if scale < -4 or scale >= _EXPONENT_FROM:
-        tail = f".{digits[1:]}" if len(digits) > 1 else ""
-        return f"{sign}{digits[0]}{tail}e{'-' if scale < 0 else '+'}{abs(scale):02d}"
-    if scale < 0:
-        return f"{sign}0.{'0' * (-scale - 1)}{digits}"
-    if len(digits) <= scale + 1:
-        return f"{sign}{digits}{'0' * (scale + 1 - len(digits))}"
-    return f"{sign}{digits[: scale + 1]}.{digits[scale + 1 :]}"
 
 
 def to_duration(value: Any) -> Duration:

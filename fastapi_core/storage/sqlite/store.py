@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -87,17 +87,14 @@ class SqliteStorage:
     def compacted(self) -> int:
         return self._compacted
 
-    async def create(self, key: str, value: bytes, *, ttl: float = 0) -> int:
-        check_write(key, value)
-        return await self._write(key, value, None, time.time() + ttl if ttl > 0 else None)
+    def create(self, key: str, value: bytes, *, ttl: float = 0) -> Awaitable[int]:
+        return self._write(key, value, None, time.time() + ttl if ttl > 0 else None)
 
-    async def update(self, key: str, value: bytes, *, expected: int, ttl: float = 0) -> int:
-        check_write(key, value)
-        return await self._write(key, value, expected, time.time() + ttl if ttl > 0 else None)
+    def update(self, key: str, value: bytes, *, expected: int, ttl: float = 0) -> Awaitable[int]:
+        return self._write(key, value, expected, time.time() + ttl if ttl > 0 else None)
 
-    async def delete(self, key: str, *, expected: int) -> int:
-        check_write(key, b"")
-        return await self._write(key, None, expected, None)
+    def delete(self, key: str, *, expected: int) -> Awaitable[int]:
+        return self._write(key, None, expected, None)
 
     async def get(self, key: str) -> KeyValue | None:
         found = await self._read(lambda reader: reader.get(key))
@@ -163,8 +160,13 @@ class SqliteStorage:
         return self._worker
 
     def _write(self, key: str, value: bytes | None, expected: int | None, expiry: float | None) -> asyncio.Future[int]:
-        self._serving()
-        future: asyncio.Future[int] = self._loop.create_future()
+        future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        try:
+            self._serving()
+            check_write(key, value or b"")
+        except (StorageError, UnicodeEncodeError) as error:
+            future.set_exception(error)
+            return future
         if not self._pending:
             self._gathered = 0
             self._gather_until = self._loop.time() + GATHER_SECONDS

@@ -12,7 +12,8 @@ from fastapi_core.options.options import Options
 
 def test_defaults_are_the_references() -> None:
     made = Options.parse([]).aggregation
-    assert made.aggregator_reject_forwarding_redirect and not made.enable_aggregator_routing
+    assert made.aggregator_reject_forwarding_redirect
+    assert not made.enable_aggregator_routing
     assert (made.aggregator_health_period, made.aggregator_health_failures) == (30.0, 1)
 
 

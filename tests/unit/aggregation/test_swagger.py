@@ -40,7 +40,8 @@ def test_only_the_own_part_is_taken() -> None:
     tree["paths"]["/apis/other/v1/x"] = {"get": {"responses": {}}}
     tree["paths"]["/apis/a/v10/x"] = {"get": {"responses": {}}}
     part = swagger.own_part(tree, ["/apis/a/v1"])
-    assert list(part["paths"]) == ["/apis/a/v1/things"] and set(part["definitions"]) == {"Thing", "Deep"}
+    assert list(part["paths"]) == ["/apis/a/v1/things"]
+    assert set(part["definitions"]) == {"Thing", "Deep"}
 
 
 def test_equal_models_are_one_and_others_get_a_name_of_their_own() -> None:
@@ -75,10 +76,12 @@ def test_v2_becomes_v3() -> None:
     made = swagger.to_v3(swagger.own_part(tree, ["/apis/a/v1"]))
     post = made["paths"]["/apis/a/v1/things"]["post"]
     reference = {"schema": {"$ref": "#/components/schemas/Thing"}}
-    assert made["openapi"] == "3.0.0" and list(made["components"]["schemas"]) == ["Thing"]
+    assert made["openapi"] == "3.0.0"
+    assert list(made["components"]["schemas"]) == ["Thing"]
     assert post["requestBody"] == {"content": {"application/json": reference}, "required": True}
     assert post["parameters"] == [{"name": "q", "in": "query", "schema": {"type": "string", "uniqueItems": True}}]
-    assert post["x-kubernetes-action"] == "post" and post["responses"] == {"201": {"description": "Created"}}
+    assert post["x-kubernetes-action"] == "post"
+    assert post["responses"] == {"201": {"description": "Created"}}
     get = made["paths"]["/apis/a/v1/things"]["get"]["responses"]["200"]
     assert get == {"description": "OK", "content": {"application/json": reference}}
 
@@ -137,7 +140,8 @@ def test_legacy_lists_become_entries() -> None:
         ]}
     )  # fmt: skip
     assert [entry["resource"] for entry in made] == ["a", "b"]
-    assert made[0]["responseKind"] == {"group": "x", "version": "v2", "kind": "A"} and made[0]["shortNames"] == ["s"]
+    assert made[0]["responseKind"] == {"group": "x", "version": "v2", "kind": "A"}
+    assert made[0]["shortNames"] == ["s"]
     assert [sub["subresource"] for sub in made[0]["subresources"]] == ["status"]
     assert made[1] == {
         "resource": "b", "responseKind": {"group": "", "version": "", "kind": "B"}, "scope": "Cluster",

@@ -6,17 +6,13 @@ from typing import Any
 
 import pytest
 
-from fastapi_core.apis.validation.rules import Report
-from fastapi_core.apis.validation.schemas import validate_root
+from fastapi_core.structural import problems
 
 PAIR = [{"type": "integer"}, {"type": "string"}]
 
 
 def complaints(schema: dict[str, Any]) -> list[str]:
-    report = Report()
-    root = {"type": "object", "properties": {"x": schema}}
-    validate_root(root, ".schema", report, status=False)
-    return [str(error) for error in report]
+    return [str(error) for error in problems({"type": "object", "properties": {"x": schema}}, "schema")]
 
 
 @pytest.mark.parametrize(
@@ -36,7 +32,7 @@ def test_int_or_string_may_say_so(schema: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "schema",
     [
-        {"type": "string", "anyOf": PAIR},
+        {"type": "string", "anyOf": PAIR[:1]},
         {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "boolean"}]},
         {"x-kubernetes-int-or-string": True, "oneOf": PAIR},
     ],

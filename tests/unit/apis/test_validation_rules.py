@@ -48,7 +48,7 @@ def told(rule: Rule, tree: Tree, old: Tree | None = None) -> list[str]:
         (rules.member("a", rules.required("b"), missing="m"), {}, ["spec.a: Required value: m"]),
         (rules.member("a", rules.required("b"), always=True), {}, ["spec.a.b: Required value"]),
         (rules.each("a", rules.required("b")), {"a": [{"b": 1}, {}]}, ["spec.a[1].b: Required value"]),
-        (rules.each("a", rules.nothing, most=1), {"a": [{}, {}]}, ["spec.a: Too many: must have at most 1 items"]),
+        (rules.each("a", rules.nothing, most=1), {"a": [{}, {}]}, ["spec.a: Too many: 2: must have at most 1 item"]),
         (rules.unique("a", "n"), {"a": [{"n": "x"}, {}, {"n": "x"}]}, ['spec.a[2].n: Duplicate value: "x"']),
         (rules.when(lambda t: t.get("b"), rules.required("a")), {"b": 1}, ["spec.a: Required value"]),
     ],

@@ -14,6 +14,7 @@ from fastapi_core.authz.modes import AuthorizerConfig, Settings
 from fastapi_core.options.flags import OptionsError
 from fastapi_core.options.options import Options
 
+V1 = {"matchConditionSubjectAccessReviewVersion": "v1"}
 HEAD = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AuthorizationConfiguration"}
 
 
@@ -129,6 +130,18 @@ def test_what_is_wrong(authorizers: Any, texts: list[str]) -> None:
         (
             {"matchConditions": [{"expression": "true"}]},
             "matchConditionSubjectAccessReviewVersion: Required value: required if match conditions are specified",
+        ),
+        (
+            {**V1, "matchConditions": [{"expression": "true"}, {"expression": "true"}]},
+            'matchConditions[1].expression: Duplicate value: "true"',
+        ),
+        (
+            {**V1, "matchConditions": [{"expression": f"request.user == '{n}'"} for n in range(65)]},
+            "matchConditions: Too many: 65: must have at most 64 items",
+        ),
+        (
+            {**V1, "matchConditions": [{"expression": "request.user"}]},
+            'matchConditions[0].expression: Invalid value: "request.user": must evaluate to bool but got string',
         ),
     ],
 )  # fmt: skip

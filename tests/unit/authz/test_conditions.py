@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fastapi_core.authz.conditions import ConditionError, compile_condition
+from fastapi_core.authz.conditions import ConditionError, compile_condition, hold
 from fastapi_core.authz.webhook import question
 from fastapi_core.request.context import User
 from tests.fixtures.policies import asked
@@ -46,3 +46,29 @@ def test_what_does_not_compile(expression: str, text: str) -> None:
     with pytest.raises(ConditionError) as caught:
         compile_condition(expression)
     assert text in str(caught.value)
+
+
+def test_what_is_left_out_is_empty() -> None:
+    assert compile_condition("request.uid == '' && request.resourceAttributes.subresource == ''")(POD)
+    nobody = question(asked(User("x"), "get", path="/"))
+    assert compile_condition("request.groups.size() == 0 && request.extra == {}")(nobody)
+    assert not compile_condition("has(request.resourceAttributes.fieldSelector)")(POD)
+
+
+def test_the_text_of_a_failure() -> None:
+    condition = compile_condition("request.groups[7] == 'a'")
+    with pytest.raises(ConditionError) as caught:
+        condition(POD)
+    text = "cel evaluation error: expression 'request.groups[7] == 'a'' resulted in error: index out of bounds: 7"
+    assert str(caught.value) == text
+
+
+def test_one_that_does_not_hold_beats_those_that_fail() -> None:
+    fails, no = compile_condition("request.groups[7] == 'a'"), compile_condition("request.user == 'bob'")
+    other, yes = compile_condition("request.groups[8] == 'a'"), compile_condition("request.user == 'alice'")
+    assert hold([yes], POD)
+    assert not hold([fails, no], POD)
+    with pytest.raises(ConditionError, match=r"^cel evaluation error: .*: 7$"):
+        hold([fails, yes, fails], POD)
+    with pytest.raises(ConditionError, match=r"^\[cel .*: 7, cel .*: 8\]$"):
+        hold([fails, other], POD)

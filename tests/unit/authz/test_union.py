@@ -18,7 +18,7 @@ from fastapi_core.authz.base import (
 )
 from fastapi_core.authz.reload import Exchangeable
 from fastapi_core.authz.union import AuthorizerUnion, aggregate
-from fastapi_core.request.context import User
+from fastapi_core.request.context import ANONYMOUS, User
 from tests.fixtures.policies import asked
 
 QUESTION = asked(User("alice"), "get", "pods")
@@ -121,3 +121,11 @@ def test_whoever_allows_everything_lists_everything() -> None:
     assert AlwaysAllow().grants(User("u"), "ns").resource_rules == [
         {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
     ]
+
+
+def test_even_where_everything_is_allowed_strangers_get_no_further_than_health() -> None:
+    judge = AlwaysAllow().authorize
+    assert judge(asked(ANONYMOUS, "get", path="/livez")) == ALLOWED
+    assert judge(asked(ANONYMOUS, "get", path="/metrics")) == NO_OPINION
+    assert judge(asked(ANONYMOUS, "list", "secrets")) == NO_OPINION
+    assert judge(asked(User("alice", groups=("system:authenticated",)), "list", "secrets")) == ALLOWED

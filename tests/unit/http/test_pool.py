@@ -59,11 +59,13 @@ class Seen:
         self.error = ""
 
     def head(self, status: int, headers: list[Header], length: int) -> None:
-        assert not self.status and not self.ended
+        assert not self.status
+        assert not self.ended
         self.status, self.headers, self.length = status, headers, length
 
     def data(self, data: bytes) -> None:
-        assert self.status and not self.ended
+        assert self.status
+        assert not self.ended
         self.body += data
 
     def settle(self) -> None:
@@ -129,20 +131,23 @@ async def test_whole_answers(talk: Talk, pieces: tuple[bytes, ...], body: bytes,
 async def test_a_connection_is_used_again_and_again(talk: Talk) -> None:
     for number in range(3):
         seen = talk.ask(OK + b"X-N: %d\r\nContent-Length: 1\r\n\r\n%d" % (number, number))
-        assert seen.headers == [(b"x-n", b"%d" % number), (b"content-length", b"1")] and seen.body == b"%d" % number
+        assert seen.headers == [(b"x-n", b"%d" % number), (b"content-length", b"1")]
+        assert seen.body == b"%d" % number
         assert talk.pool.take(TARGET) is talk.connection
 
 
 async def test_head_answers_have_no_body_and_the_connection_goes_on(talk: Talk) -> None:
     seen = talk.ask(OK + b"Content-Length: 500\r\n\r\n", head=True)
-    assert seen.ended == ["end"] and seen.length == 0
+    assert seen.ended == ["end"]
+    assert seen.length == 0
     assert talk.pool.take(TARGET) is talk.connection
     assert talk.ask(OK + b"Content-Length: 2\r\n\r\nhi").body == b"hi"
 
 
 async def test_until_the_end(talk: Talk) -> None:
     seen = talk.ask(OK + b"\r\n", b"until", b" the end", eof=True)
-    assert seen.ended == ["end"] and seen.body == b"until the end"
+    assert seen.ended == ["end"]
+    assert seen.body == b"until the end"
 
 
 async def test_trailers(talk: Talk) -> None:
@@ -170,18 +175,22 @@ async def test_trailers(talk: Talk) -> None:
 )
 async def test_lies(talk: Talk, pieces: tuple[bytes, ...]) -> None:
     seen = talk.ask(*pieces, eof=True)
-    assert seen.ended == ["failed"] and seen.error
+    assert seen.ended == ["failed"]
+    assert seen.error
     assert talk.pool.take(TARGET) is None
 
 
 async def test_what_nobody_asked_for_ends_the_connection(talk: Talk) -> None:
     """Else the next request on it would get that answer."""
     seen = talk.ask(OK + b"Content-Length: 1\r\n\r\nx" + OK + b"Content-Length: 5\r\n\r\nwrong")
-    assert seen.body == b"x" and talk.transport.closing and talk.pool.take(TARGET) is None
+    assert seen.body == b"x"
+    assert talk.transport.closing
+    assert talk.pool.take(TARGET) is None
     late = Talk()
     late.ask(OK + b"Content-Length: 1\r\n\r\nx")
     late.connection.data_received(OK + b"Content-Length: 5\r\n\r\nwrong")
-    assert late.transport.closing and late.pool.take(TARGET) is None
+    assert late.transport.closing
+    assert late.pool.take(TARGET) is None
 
 
 async def test_a_kept_connection_that_ends_has_seen_nothing(talk: Talk) -> None:
@@ -251,7 +260,9 @@ def test_every_division_is_the_same_answer(
     async def run() -> None:
         talk = Talk()
         seen = talk.ask(*(piece for piece in pieces if piece))
-        assert seen.ended == ["end"] and seen.status == status and seen.body == b"".join(body)
+        assert seen.ended == ["end"]
+        assert seen.status == status
+        assert seen.body == b"".join(body)
         assert [(n, v) for n, v in seen.headers if n.startswith(b"x-")] == [(n.lower(), v.strip()) for n, v in headers]
         assert talk.pool.take(TARGET) is talk.connection
 
@@ -289,7 +300,8 @@ async def test_the_limit_makes_requests_wait_and_idle_ones_go() -> None:
         seen.end = lambda trailers: done.set_result(None)  # type: ignore[method-assign]
         first.start(seen, b"GET / HTTP/1.1\r\n\r\n")
         await done
-        assert await waiting is first and accepted == 1
+        assert await waiting is first
+        assert accepted == 1
         pool.give_back(first)
         assert pool.statistics() == {"open": 1, "idle": 1}
         async with asyncio.timeout(5):

@@ -53,8 +53,9 @@ def test_without_a_data_directory_everything_is_temporary() -> None:
     assert not os.path.exists(completed.home)
 
 
-def test_where_whoever_is_known_may_do_everything_strangers_get_no_further_than_health() -> None:
-    completed = complete(Options.parse(["--authorization-mode=AlwaysAllow"]))
+@pytest.mark.parametrize("modes", ["AlwaysAllow", "Node,RBAC,AlwaysAllow", "AlwaysAllow,RBAC"])
+def test_where_whoever_is_known_may_do_everything_strangers_get_no_further_than_health(modes: str) -> None:
+    completed = complete(Options.parse([f"--authorization-mode={modes}"]))
     assert identity(completed.config.authenticator, None, "/healthz").name == "system:anonymous"
     assert identity(completed.config.authenticator, None) is None
     completed.close()

@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -343,11 +343,11 @@ def test_queries_use_the_keys(tmp_path: Path, query: str, wanted: list[str]) -> 
 async def test_writes_of_successive_turns_share_a_commit(storage: SqliteStorage) -> None:
     """Each turn of the loop brings one more writer, as sockets do; the store waits for the last of them."""
     loop = asyncio.get_running_loop()
-    writes: list[asyncio.Task[int]] = []
-    done = loop.create_future()
+    writes: list[Awaitable[int]] = []
+    done: asyncio.Future[None] = loop.create_future()
 
     def arrive(number: int) -> None:
-        writes.append(loop.create_task(storage.create(f"/a/{number}", b"{}")))
+        writes.append(storage.create(f"/a/{number}", b"{}"))
         if number < 19:
             loop.call_soon(arrive, number + 1)
         else:

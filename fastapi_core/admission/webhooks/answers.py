@@ -1,0 +1,91 @@
+"""What the HTTP answer of a webhook says, in the words of the reference's client.
+
+`answered` turns the bytes into a document or a `RequestError`; admission and conversion share it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from fastapi_core.codec import json as json_codec
+from fastapi_core.errors import go_quote
+from fastapi_core.schema.errors import DecodeError
+
+#: Statuses with a text of their own.
+_TEXTS = {
+    400: "the server rejected our request for an unknown reason",
+    401: "the server has asked for the client to provide credentials",
+    404: "the server could not find the requested resource",
+    405: "the server does not allow this method on the requested resource",
+    409: "the server reported a conflict",
+    422: "the server rejected our request due to an error in our request",
+    429: "the server has received too many requests and has asked us to try again later",
+    503: "the server is currently unable to handle the request",
+    504: "the server was unable to return a response in the time allotted, but may still be processing the request",
+}
+#: Statuses whose text is the server's.
+_THEIRS = (403, 406, 415)
+
+
+class RequestError(Exception):
+    """A request without a usable answer; `code` is the status that metrics show for it."""
+
+    def __init__(self, text: str, code: int = 503) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+def answered(status: int, content_type: str, body: bytes) -> dict[str, Any]:
+    """The document of an answer. Raises RequestError."""
+    if not 200 <= status <= 206:
+        raise _refused(status, content_type, body)
+    if not body:
+        raise RequestError(f"0-length response with status code: {status} and content type: {content_type}")
+    try:
+        tree: Any = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        try:
+            tree = json_codec.parse(body).tree
+        except DecodeError as error:
+            raise RequestError(f"couldn't get version/kind; json parse error: {error}") from None
+    if not isinstance(tree, dict):
+        text = f"json: cannot unmarshal {_noun(tree)} into Go value of type struct {{ APIVersion string; Kind string }}"
+        raise RequestError(f"couldn't get version/kind; json parse error: {text}")
+    return tree
+
+
+def _noun(value: Any) -> str:
+    return {list: "array", str: "string", bool: "bool"}.get(type(value), "number")
+
+
+def _refused(status: int, content_type: str, body: bytes) -> RequestError:
+    found = _status(body)
+    if found is not None:
+        code = found.get("code")
+        return RequestError(str(found.get("message") or "unknown"), code if isinstance(code, int) else status)
+    text = "unknown"
+    if not content_type or content_type.startswith("text/"):
+        text = body.decode("utf-8", "replace").strip()
+    if status in _THEIRS:
+        return RequestError(text, status)
+    if status in _TEXTS:
+        return RequestError(_TEXTS[status], status)
+    if status >= 500:
+        shown = f"an error on the server ({go_quote(text)}) has prevented the request from succeeding"
+        return RequestError(shown, status)
+    return RequestError(
+        f"the server responded with the status code {status} but did not return more information", status
+    )
+
+
+def _status(body: bytes) -> dict[str, Any] | None:
+    """The Status a body is, None when it is none."""
+    try:
+        tree = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+    if isinstance(tree, dict) and tree.get("kind") == "Status" and tree.get("apiVersion") == "v1":
+        return tree if tree.get("status") != "Success" else None
+    return None

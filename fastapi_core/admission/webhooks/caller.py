@@ -1,0 +1,147 @@
+"""Calling a webhook: where its server is, how it is known, one question within the time there is."""
+
+from __future__ import annotations
+
+import asyncio
+import posixpath
+import ssl
+from base64 import b64decode
+from dataclasses import dataclass
+from math import ceil
+from urllib.parse import quote, urlsplit
+
+from fastapi_core.admission.webhooks.answers import RequestError, answered
+from fastapi_core.admission.webhooks.credentials import Credentials
+from fastapi_core.admission.webhooks.services import ServiceError, Services
+from fastapi_core.authn.outbound import Identity, client_tls, load_pair
+from fastapi_core.errors import timeout as timed_out
+from fastapi_core.http.client import Target, UpstreamError
+from fastapi_core.http.kept import BodyError, Kept, Place
+from fastapi_core.registry.definition import Tree
+
+#: Longest answer read: more than any object this server stores, patched and in base64.
+ANSWER_LIMIT = 8 << 20
+#: Servers remembered with their TLS settings; the oldest goes first.
+_MEMORY = 200
+AGENT = "kube-apiserver-admission"
+
+
+class CallError(Exception):
+    """A webhook that could not be asked; `text` is what goes behind its name, `code` what metrics show."""
+
+    def __init__(self, text: str, code: int = 503) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where the webhooks of one client configuration are. `service` (namespace, name, port) is resolved anew for each call."""
+
+    url: str
+    path: str
+    authority: str
+    host: str
+    port: int
+    tls: ssl.SSLContext
+    identity: Identity
+    service: tuple[str, str, int] | None
+
+    def head(self, seconds: int, length: int) -> bytes:
+        """The head of the request, for `seconds` of patience."""
+        lines = [
+            f"POST {self.path}?timeout={seconds}s HTTP/1.1\r\nHost: {self.authority}\r\nUser-Agent: {AGENT}\r\n"
+            f"Content-Length: {length}\r\nAccept: application/json, */*\r\nContent-Type: application/json\r\n".encode()
+        ]
+        lines += [b"%b: %b\r\n" % header for header in (*self.identity.headers, *self._token())]
+        return b"".join(lines) + b"\r\n"
+
+    def _token(self) -> list[tuple[bytes, bytes]]:
+        path = self.identity.token_file
+        if not path:
+            return []
+        try:
+            with open(path, "rb") as file:
+                return [(b"authorization", b"Bearer " + file.read().strip())]
+        except OSError as error:
+            raise CallError(f"could not get REST client: open {path}: {(error.strerror or '').lower()}", 500) from None
+
+
+class Caller:
+    """Calls webhooks over connections that are kept."""
+
+    def __init__(self, credentials: Credentials, services: Services) -> None:
+        self._credentials = credentials
+        self._services = services
+        self._kept = Kept(ANSWER_LIMIT)
+        self._servers: dict[tuple[object, ...], Server] = {}
+
+    def server(self, config: Tree) -> Server:
+        """The server of a client configuration. Raises CallError."""
+        bundle, service = config.get("caBundle") or "", config.get("service")
+        key = (config.get("url"), bundle, *(sorted(service.items()) if service else ()))
+        known = self._servers.get(key)
+        if known is None:
+            known = self._make(config, bundle, service)
+            while len(self._servers) >= _MEMORY:
+                del self._servers[next(iter(self._servers))]
+            self._servers[key] = known
+        return known
+
+    def _make(self, config: Tree, bundle: str, service: Tree | None) -> Server:
+        if service:
+            port = service.get("port") or 443
+            named = service.get("namespace") or "", service.get("name") or "", port
+            host, path = f"{named[1]}.{named[0]}.svc", service.get("path") or ""
+            authority = f"{host}:{port}"
+        else:
+            parts = urlsplit(config.get("url") or "")
+            if not parts.hostname:
+                raise CallError("could not get REST client: webhook configuration must have either service or URL", 500)
+            host, port, path, named = parts.hostname, parts.port or 443, parts.path, None
+            authority = parts.netloc
+        path = quote(posixpath.normpath("/" + path.lstrip("/")), safe="/%:@!$&'()*+,;=~")
+        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        identity = self._credentials.for_server(address)
+        try:
+            tls = client_tls(b64decode(bundle) if bundle else None)
+            if identity.pair is not None:
+                load_pair(tls, *identity.pair)
+        except (ValueError, ssl.SSLError) as error:
+            raise CallError(f"could not get REST client: unable to load root certificates: {error}", 500) from None
+        return Server(f"https://{authority}{path}", path, authority, host, port, tls, identity, named)
+
+    async def ask(self, server: Server, body: bytes, patience: float, left: float | None) -> Tree:
+        """The document a webhook answers within `patience` seconds, or the `left` ones of the whole request.
+
+        Raises CallError; APIError Timeout when it is the request whose time is over."""
+        seconds = patience if left is None else min(patience, left)
+        rounded = max(ceil(seconds), 1)
+        request = server.head(rounded, len(body)) + body
+        url = f"{server.url}?timeout={rounded}s"
+        try:
+            async with asyncio.timeout(seconds):
+                answer = await self._kept.ask(self._place(server), request)
+        except TimeoutError:
+            if left is not None and left <= patience:
+                raise timed_out("request did not complete within requested timeout") from None
+            raise CallError(f'failed to call webhook: Post "{url}": context deadline exceeded') from None
+        except BodyError as error:
+            text = f"unexpected error when reading response body. Please retry. Original error: {error}"
+            raise CallError(f"failed to call webhook: {text}") from None
+        except (UpstreamError, ServiceError, UnicodeError) as error:
+            raise CallError(f'failed to call webhook: Post "{url}": {error}') from None
+        try:
+            kind = answer.headers.get(b"content-type", b"").decode("latin-1")
+            return answered(answer.status, kind, answer.body)
+        except RequestError as error:
+            raise CallError(f"failed to call webhook: {error}", error.code) from None
+
+    def _place(self, server: Server) -> Place:
+        if server.service is None:
+            return Place(Target(server.host, server.port, server.tls))
+        host, port = self._services.resolve(*server.service)
+        return Place(Target(host, port, server.tls), server.host)
+
+    def close(self) -> None:
+        self._kept.close()

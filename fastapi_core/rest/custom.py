@@ -1,0 +1,103 @@
+"""Bodies of custom resources: there is no type to decode into, the schema prunes and checks what has been parsed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fastapi_core import errors
+from fastapi_core.codec import json as json_codec
+from fastapi_core.codec.decode import unknown
+from fastapi_core.errors import FieldError
+from fastapi_core.registry.definition import Form, ResourceDefinition, Tree
+from fastapi_core.schema.normalize import MAX_COMPLAINTS
+
+if TYPE_CHECKING:
+    from fastapi_core.rest.body import Expected
+
+
+def conform(expected: Expected, form: Form, tree: Any, complaints: list[str], body: bytes) -> tuple[Tree, list[str]]:
+    """The parsed body as an object of the expected kind, in place, and everything strict decoding complains about."""
+    checked = identified(expected.kind, expected.group, expected.version, tree, body)
+    problems, odd = _coerce(form, checked)
+    if problems:
+        raise errors.bad_request(
+            f"{expected.kind} in version {errors.go_quote(expected.version)} cannot be handled as a {expected.kind}: "
+            f"{problems[0]}"
+        )
+    unknown_fields = [*form.prune(checked), *odd]
+    found = [*complaints, *(unknown(path) for path in unknown_fields)]
+    return checked, found[:MAX_COMPLAINTS]
+
+
+def identified(kind: str, group: str, version: str, tree: Any, body: bytes) -> Tree:
+    """400 unless the tree is an object that names its kind and the version of the path; 422 for another kind."""
+    group_version = f"{group}/{version}"
+    if not isinstance(tree, dict):
+        text = f"json: cannot unmarshal {json_codec.summary(body)} into Go value"
+        raise errors.bad_request(
+            f"couldn't get version/kind; json parse error: {text} ({json_codec.summary(body)})",
+        )
+    given = tree.get("kind")
+    if not isinstance(given, str) or not given:
+        shown = body if body[:1] == b"{" else json_codec.encode(tree)
+        raise errors.bad_request(
+            f"the object provided is unrecognized (must be of type {kind}): Object 'Kind' is missing in "
+            f"'{shown.decode('utf-8', 'replace')}' ({json_codec.summary(shown)})"
+        )
+    found = tree.get("apiVersion")
+    if found != group_version:
+        shown_version = found if isinstance(found, str) else ""
+        raise errors.bad_request(
+            f"the API version in the data ({shown_version}) does not match the expected API version ({group_version})"
+        )
+    if given != kind:
+        metadata = tree.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, dict) else ""
+        problem = FieldError("Invalid value", "kind", f"must be {kind}", given)
+        raise errors.invalid(given, group, name if isinstance(name, str) else "", [problem])
+    return tree
+
+
+def conform_patched(definition: ResourceDefinition, form: Form, patched: Tree, reported: list[str]) -> Tree:
+    """A patched object read as one that came in a body; unknown members are added to `reported`."""
+    if not isinstance(patched.get("metadata", {}), dict):
+        raise undecodable("json: cannot unmarshal into Go struct field .metadata of type v1.ObjectMeta")
+    group_version = definition.group_version
+    sound = patched.get("kind") == definition.kind and patched.get("apiVersion") == group_version
+    body = b"" if sound else json_codec.encode(patched)
+    tree = identified(definition.kind, definition.group, definition.version, patched, body)
+    problems, odd = _coerce(form, tree)
+    if problems:
+        raise undecodable(str(problems[0]))
+    reported += [unknown(path) for path in (*form.prune(tree), *odd)]
+    tree["metadata"] = dict(tree.get("metadata") or {})
+    return tree
+
+
+def emptied(tree: Tree, config: Tree) -> Tree:
+    """An applied object in which what the configuration states to be empty is, where removal has left null."""
+    made = dict(tree)
+    for name, stated in config.items():
+        if not isinstance(stated, dict | list):
+            continue
+        value = made.get(name, stated)
+        if value is None and not stated:
+            made[name] = type(stated)()
+        elif isinstance(value, dict) and isinstance(stated, dict):
+            made[name] = emptied(value, stated)
+    return made
+
+
+def _coerce(form: Form, tree: Tree) -> tuple[list[FieldError], list[str]]:
+    """Give metadata its types; an empty list of owners means something and stays."""
+    metadata = tree.get("metadata")
+    cleared = isinstance(metadata, dict) and metadata.get("managedFields") == []
+    found = form.coerce(tree, drop=False)
+    if cleared and isinstance(tree.get("metadata"), dict):
+        tree["metadata"]["managedFields"] = []
+    return found
+
+
+def undecodable(text: str) -> errors.APIError:
+    """What a patch made of the object cannot be read."""
+    return errors.invalid("", "", "", [FieldError("Invalid value", "patch", text, "")])
