@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fastapi_core.discovery.priorities import version_key
+from fastapi_core.obs import logs
 
 if TYPE_CHECKING:
     from fastapi_core._ext.objects import CachedObject
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from fastapi_core.storage.cacher.watchers import Watcher
 
 Tree = dict[str, Any]
+log = logs.get("aggregation")
+
 APISERVICES = "/registry/apiregistration.k8s.io/apiservices/"
 AVAILABLE = "Available"
 
@@ -88,6 +91,8 @@ def condition(tree: Tree) -> Tree | None:
     return next((c for c in conditions if c.get("type") == AVAILABLE), None)
 
 
+_NOBODY = APIService("", "", "", 0, 0, None, False, b"", False, "")
+
 Changed = Callable[[APIService | None, APIService | None], None]
 """Told of (before, now); None for one that was not there, or is no more."""
 
@@ -146,7 +151,12 @@ class Directory:
     def _tell(self, before: APIService | None, now: APIService | None) -> None:
         self.generation += 1
         for listener in self._listeners:
-            listener(before, now)
+            try:
+                listener(before, now)
+            except Exception as error:
+                # One that fails over one registration must not cost all others.
+                name = (now or before or _NOBODY).name
+                log.error("An API service is not taken notice of", error, apiservice=name)
 
     def groups(self) -> Mapping[str, tuple[APIService, ...]]:
         """Group -> its versions in order; groups by the highest priority any of their versions asks for, then by name."""

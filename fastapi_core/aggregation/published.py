@@ -99,7 +99,8 @@ class Published:
     def _changed(self, before: APIService | None, now: APIService | None) -> None:
         if not self._running:
             return
-        if before is not None and (now is None or now.backing is None or _key(now) != _key(before)):
+        old = None if before is None or before.backing is None else _key(before)
+        if before is not None and old is not None and (now is None or now.backing is None or _key(now) != old):
             self._leave(before)
         if now is None or now.backing is None:
             return
