@@ -335,7 +335,7 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         if options.only.lower() in part:
             measured[part] = measure()
             for name, spent in measured[part].items():
-                print(f"{part + ", " + name:40} {spent:5.1f}", flush=True)
+                print(f"{part + ', ' + name:40} {spent:5.1f}", flush=True)
     if not options.quick and options.only.lower() in "start":
         measured["start and memory"] = start_rows(folder, folder / "server.log")
         for name, value in measured["start and memory"].items():

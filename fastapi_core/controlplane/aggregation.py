@@ -15,7 +15,9 @@ from fastapi_core.aggregation.published import Published
 from fastapi_core.aggregation.registration import Registrations
 from fastapi_core.aggregation.resolve import Resolver
 from fastapi_core.aggregation.transport import Transports
+from fastapi_core.http.client import Tunnel
 from fastapi_core.http.pool import Pool
+from fastapi_core.options.flags import OptionsError
 
 if TYPE_CHECKING:
     from fastapi_core.controlplane.delegation import Delegation
@@ -44,7 +46,7 @@ class Aggregation:
         self.resolver = Resolver(
             resources.stores, routing=options.enable_aggregator_routing, own_port=lambda: server.port
         )
-        self.transports = Transports(*self._files)
+        self.transports = Transports(*self._files, _tunnel(options.egress_selector_config_file))
         self.pool = Pool(
             idle_timeout=options.aggregator_idle_connection_timeout,
             idle_limit=options.aggregator_idle_connections_per_backend,
@@ -184,6 +186,21 @@ class Aggregation:
 
     async def _write_status(self, name: str, tree: dict[str, Any]) -> None:
         await self._server.loopback.call("PUT", f"/apis/apiregistration.k8s.io/v1/apiservices/{name}/status", tree)
+
+
+def _tunnel(path: str) -> Tunnel | None:
+    """The way to the cluster network, where the file names one. Raises OptionsError."""
+    if not path:
+        return None
+    from fastapi_core.aggregation import egress
+
+    try:
+        return egress.load(path)
+    except OSError as error:
+        raise OptionsError([f"--egress-selector-config-file: {path!r}: {error.strerror}"]) from None
+    except ValueError as error:
+        lines = str(error).splitlines()
+        raise OptionsError([f"--egress-selector-config-file: {path!r}: {line}" for line in lines]) from None
 
 
 def _own_headers(flags: Authentication) -> tuple[bytes, ...]:

@@ -236,12 +236,8 @@ async def test_another_place_is_tried_when_one_refuses(stage: Make) -> None:
     assert (await made.ask(f"POST {PATH} HTTP/1.1\nContent-Length: 1", b"x"))[0] == 200
     made.places.found = [("127.0.0.1", 1)]
     status, headers, body = await made.ask(f"GET {PATH} HTTP/1.1")
-    assert (
-        status == 503
-    )
-    assert (
-        body == b"error trying to reach service: dial tcp 127.0.0.1:1: connect: connection refused\n"
-    )
+    assert status == 503
+    assert body == b"error trying to reach service: dial tcp 127.0.0.1:1: connect: connection refused\n"
     assert headers["x-content-type-options"] == "nosniff"
     made.places.found = []
     assert (await made.ask(f"GET {PATH} HTTP/1.1"))[2] == b"service unavailable\n"
