@@ -12,7 +12,7 @@ from fastapi_core.admission.webhooks.answers import RequestError, answered
 from fastapi_core.admission.webhooks.services import ServiceError
 from fastapi_core.authn.outbound import client_tls
 from fastapi_core.http.client import Target, UpstreamError
-from fastapi_core.http.kept import Kept, Place
+from fastapi_core.http.kept import Kept
 
 if TYPE_CHECKING:
     from fastapi_core.admission.webhooks.services import Services
@@ -37,12 +37,12 @@ class WebhookClient:
     async def ask(self, config: Tree, body: bytes) -> Tree:
         """The document the webhook answers. Raises RequestError."""
         place, authority, path = self._place(config)
-        target = f"{path}?timeout={int(PATIENCE)}s"
+        path = f"{path}?timeout={int(PATIENCE)}s"
         head = (
-            f"POST {target} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: kube-apiserver\r\n"
+            f"POST {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: kube-apiserver\r\n"
             f"Content-Length: {len(body)}\r\nAccept: application/json, */*\r\nContent-Type: application/json\r\n\r\n"
         )
-        url = f"https://{authority}{target}"
+        url = f"https://{authority}{path}"
         try:
             async with asyncio.timeout(PATIENCE):
                 answer = await self._kept.ask(place, head.encode() + body)
@@ -53,7 +53,7 @@ class WebhookClient:
         kind = answer.headers.get(b"content-type", b"").decode("latin-1")
         return answered(answer.status, kind, answer.body)
 
-    def _place(self, config: Tree) -> tuple[Place, str, str]:
+    def _place(self, config: Tree) -> tuple[Target, str, str]:
         """Where to connect, the name to ask for, and the path."""
         context = self._context(config.get("caBundle") or "")
         service = config.get("service")
@@ -65,11 +65,11 @@ class WebhookClient:
             except ServiceError as error:
                 raise RequestError(str(error)) from None
             path = "/" + (service.get("path") or "").lstrip("/")
-            return Place(Target(host, number, context), name), f"{name}:{port}", path
+            return Target(host, number, context, name), f"{name}:{port}", path
         parts = urlsplit(config.get("url") or "")
         if not parts.hostname:
             raise RequestError("webhook configuration must have either service or URL")
-        return Place(Target(parts.hostname, parts.port or 443, context)), parts.netloc, parts.path or "/"
+        return Target(parts.hostname, parts.port or 443, context), parts.netloc, parts.path or "/"
 
     def _context(self, bundle: str) -> ssl.SSLContext:
         known = self._contexts.get(bundle)
