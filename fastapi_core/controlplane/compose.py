@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi_core import __version__
 from fastapi_core.apis.validation.security import Policy
 from fastapi_core.controlplane import authority, gates, hooks, identity
+from fastapi_core.controlplane.aggregation import Aggregation
 from fastapi_core.controlplane.checks import ORDER
 from fastapi_core.controlplane.custom import ConversionWebhooks, CustomResources
 from fastapi_core.controlplane.delegation import Delegation
@@ -83,8 +84,11 @@ async def compose(completed: Completed) -> GenericServer:
         routes += debug_routes(flow.control)
     delegation.set_builtin(routes, documents.versions)
     around = _surroundings(opened, config, watches, server)
-    custom = CustomResources(resources, around, delegation, discovery, documents, openapi)
+    aggregation = Aggregation(completed, resources, delegation, server)
+    aggregation.show(documents, discovery, openapi)
+    custom = CustomResources(resources, around, delegation, discovery, documents, openapi, aggregation.registrations)
     custom.install(server)
+    aggregation.install(server, documents.versions)
     PolicyStatus(resources, server).install(server)
     return server
 

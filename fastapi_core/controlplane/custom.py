@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from fastapi_core.aggregation.directory import APISERVICES
 from fastapi_core.controlplane.delegation import Delegation
-from fastapi_core.crd import conditions, registration
+from fastapi_core.crd import conditions
 from fastapi_core.crd.controller import Definitions
 from fastapi_core.crd.definitions import FINALIZER, PREFIX, Definition
-from fastapi_core.crd.registration import Registration
 from fastapi_core.crd.serving import Resource, Surroundings
 from fastapi_core.discovery.endpoints import DiscoveryEndpoints
 from fastapi_core.discovery.live import LiveDocuments
@@ -22,6 +22,7 @@ from fastapi_core.rest.backends import ENDPOINTS, SERVICES, SLICES
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
 
+    from fastapi_core.aggregation.registration import Registrations
     from fastapi_core.controlplane.resources import Resources
     from fastapi_core.crd.client import WebhookClient
     from fastapi_core.crd.scope import Converter
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from fastapi_core.server.generic import GenericServer
 
 #: Names that are stored where built-in resources are.
-OVERLAPPING = frozenset({PREFIX, registration.PREFIX})
+OVERLAPPING = frozenset({PREFIX, APISERVICES})
 
 
 class ConversionWebhooks:
@@ -73,6 +74,7 @@ class CustomResources:
         discovery: DiscoveryEndpoints,
         documents: LiveDocuments,
         openapi: OpenAPIEndpoints,
+        registrations: Registrations,
     ) -> None:
         self._around = around
         self._delegation = delegation
@@ -89,7 +91,7 @@ class CustomResources:
         self._unpublished: set[str] | None = None
         """Groups whose documents wait for all definitions of the start; None afterwards."""
         self._builtin = documents.versions
-        self._registration = Registration(stores[registration.PREFIX])
+        self._registrations = registrations
         self.definitions = Definitions(stores[PREFIX], self, sound_bundle=_sound)
 
     def install(self, server: GenericServer) -> None:
@@ -97,7 +99,6 @@ class CustomResources:
 
         async def begin() -> None:
             await self.definitions.start()
-            await self._registration.start()
 
         self._unpublished = set()
         self.definitions.follow()
@@ -106,7 +107,6 @@ class CustomResources:
             self._publish(group)
         server.add_hook("start-apiextensions-controllers", begin)
         server.on_shutdown(self.definitions.stop, "custom resource definitions")
-        server.on_shutdown(self._registration.stop, "custom resource registration")
 
     # What definitions ask for
 
@@ -176,7 +176,7 @@ class CustomResources:
         before = self._versions.pop(group, set())
         if versions:
             self._versions[group] = set(versions)
-        self._registration.settle(group, set(versions), before)
+        self._registrations.settle(group, set(versions), before)
 
     def _described(self, previous: OpenAPIDocuments) -> OpenAPIDocuments:
         kinds = [served.described() for made in self._resources.values() for served in made.versions.values()]

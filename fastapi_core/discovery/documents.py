@@ -111,9 +111,9 @@ class DiscoveryDocuments:
         self.aggregated_core = Document(_aggregated(core))
         self.aggregated_groups = Document(_aggregated(named))
 
-    def group(self, group: str) -> Document | None:
-        """`/apis/GROUP`."""
-        return self.groups.get(group)
+    def group(self, name: str) -> Document | None:
+        """`/apis/NAME`."""
+        return self.groups.get(name)
 
     def resource_list(self, group: str, version: str) -> Document | None:
         """What a group version serves."""

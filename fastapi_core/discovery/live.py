@@ -34,6 +34,8 @@ class LiveDocuments:
         self._order: list[str] = []
         self.versions: Mapping[str, tuple[str, ...]] = builtin.versions
         self.custom = NOBODY
+        self.generation = 0
+        """Grows with every change."""
         self._listed: Document | None = None
         self._nested: Document | None = None
 
@@ -48,12 +50,14 @@ class LiveDocuments:
     def rebase(self, builtin: DiscoveryDocuments) -> None:
         """Other documents of the same built-in groups."""
         self._builtin = builtin
+        self.generation += 1
 
     def put(self, group: str, definitions: Sequence[ResourceDefinition]) -> tuple[str, ...]:
         """The custom resources of a group, in all served versions (none: it has none any more); the versions that
         only they make up."""
         own = self._own.get(group, [])
         self._listed = self._nested = None
+        self.generation += 1
         known = self._groups.pop(group, None)
         if definitions:
             self._groups[group] = _Group([*own, *definitions])
@@ -65,9 +69,9 @@ class LiveDocuments:
         builtin = {definition.version for definition in own}
         return tuple(dict.fromkeys(d.version for d in definitions if d.version not in builtin))
 
-    def group(self, group: str) -> Document | None:
-        found = self._groups.get(group)
-        return self._builtin.group(group) if found is None else found.documents.group(group)
+    def group(self, name: str) -> Document | None:
+        found = self._groups.get(name)
+        return self._builtin.group(name) if found is None else found.documents.group(name)
 
     def resource_list(self, group: str, version: str) -> Document | None:
         found = self._groups.get(group)
@@ -91,6 +95,12 @@ class LiveDocuments:
             parts += [self._groups[group].nested for group in self._order]
             self._nested = Document(_NESTED + b",".join(parts) + _END)
         return self._nested
+
+    def parts(self) -> dict[str, bytes]:
+        """Group -> what it adds to the aggregated document."""
+        builtin = self._builtin.aggregated_groups.tree["items"]
+        found = {item["metadata"]["name"]: self._part(item["metadata"]["name"], item, nested=True) for item in builtin}
+        return found | {group: self._groups[group].nested for group in self._order}
 
     def _part(self, group: str, item: object, *, nested: bool) -> bytes:
         """What a built-in group adds to a list, with the custom resources in it."""

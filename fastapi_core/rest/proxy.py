@@ -149,7 +149,8 @@ def proxier(scope: Scope, backends: Backends) -> Endpoint:
 
     async def admitted(ctx: RequestContext, rest: str) -> Answer:
         query = f"?{ctx.request.query}" if ctx.request.query else ""
-        await admit_connect(ctx, scope, "proxy", {"kind": _KINDS[plural], "apiVersion": "v1", "path": rest or "/"})
+        options: Tree = {"kind": _KINDS[plural], "apiVersion": "v1"}
+        await admit_connect(ctx, scope, "proxy", {**options, "path": rest} if rest else options)
         target = place(backends, ctx.info.namespace, ctx.info.name)
         if not rest and ctx.request.method in ("GET", "HEAD"):
             where = f"{ctx.request.path}/{query}".encode("utf-8", "surrogateescape")

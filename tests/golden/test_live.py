@@ -11,7 +11,7 @@ import pytest
 from fastapi_core.testing.server import RunningServer
 
 RECORDINGS = Path(__file__).resolve().parents[3] / "shared" / "golden"
-AREAS = ("webhooks",)
+AREAS = ("webhooks", "aggregation")
 
 
 @pytest.mark.golden

@@ -238,6 +238,20 @@ def test_parameters_of_a_custom_kind(api: Api, namespace: str, limits: str, inst
         api("DELETE", f"{path}/{name}")
 
 
+def test_the_status_of_a_policy_about_custom_resources(api: Api, limits: str, install: Install) -> None:
+    validations = [{"expression": "object.most < 5"}, {"expression": "object.least < 5"}]
+    name = install("Validating", [rule(limits, "v2", "limits")], bound=False, validations=validations)
+    deadline = time.monotonic() + 20
+    while True:
+        status = api("GET", f"{V1}/validatingadmissionpolicies/{name}")[1].get("status") or {}
+        if status.get("observedGeneration"):
+            break
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    [warning] = status["typeChecking"]["expressionWarnings"]
+    assert warning["warning"].startswith(f"{limits}/v2, Kind=Limit: ERROR: <input>:1:7: undefined field 'least'")
+
+
 def test_policies_about_custom_resources(api: Api, namespace: str, limits: str, install: Install) -> None:
     install(
         "Mutating",
