@@ -37,12 +37,12 @@ class WebhookClient:
     async def ask(self, config: Tree, body: bytes) -> Tree:
         """The document the webhook answers. Raises RequestError."""
         place, authority, path = self._place(config)
-        target = f"{path}?timeout={int(PATIENCE)}s"
+        path = f"{path}?timeout={int(PATIENCE)}s"
         head = (
-            f"POST {target} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: kube-apiserver\r\n"
+            f"POST {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: kube-apiserver\r\n"
             f"Content-Length: {len(body)}\r\nAccept: application/json, */*\r\nContent-Type: application/json\r\n\r\n"
         )
-        url = f"https://{authority}{target}"
+        url = f"https://{authority}{path}"
         try:
             async with asyncio.timeout(PATIENCE):
                 answer = await self._kept.ask(place, head.encode() + body)
