@@ -198,7 +198,7 @@ def test_documents_of_registered_groups_stand_before_all_others(delegation: Dele
     assert answer(delegation, "/apis/g.test/v1") == "v1 {}"
     assert answer(delegation, "/apis") == "groups {}"
     delegation.put_aggregated("g.test", "v1", named("remote"))
-    assert answer(delegation, "/apis/g.test/v1/") == "remote {}"
+    assert answer(delegation, "/apis/g.test/v1") == "remote {}"
     assert answer(delegation, "/apis/g.test/v1/../x") is None
     delegation.drop_aggregated("g.test", "v1")
     delegation.drop_listed("g.test")

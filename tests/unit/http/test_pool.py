@@ -195,7 +195,8 @@ async def test_what_nobody_asked_for_ends_the_connection(talk: Talk) -> None:
 
 async def test_a_kept_connection_that_ends_has_seen_nothing(talk: Talk) -> None:
     first = talk.ask(eof=True)
-    assert first.ended == ["failed"] and not first.untouched, "a fresh connection may have been read from"
+    assert first.ended == ["failed"]
+    assert not first.untouched, "a fresh connection may have been read from"
     again = Talk()
     again.ask(OK + b"Content-Length: 0\r\n\r\n")
     assert again.ask(eof=True).untouched
