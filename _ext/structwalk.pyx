@@ -173,19 +173,23 @@ cdef class Defaults:
 
 @cython.final
 cdef class Entry:
-    """How values with one schema are checked: those of type `kind` by `own` (None: all are good; `whole`: integers fit
-    into 64 bits), all others by `full`."""
+    """How values with one schema are checked: those of type `kind` by `own` (None: all are good), integers must besides
+    lie between `low` and `high`; all others by `full`."""
 
     cdef object kind
     cdef object own
     cdef object full
     cdef bint whole
+    cdef long long low
+    cdef long long high
 
-    def __init__(self, object kind, object own, object full, *, bint whole=False):
+    def __init__(self, object kind, object own, object full, *, object low=None, object high=None):
         self.kind = kind
         self.own = own
         self.full = full
-        self.whole = whole
+        self.whole = low is not None
+        if self.whole:
+            self.low, self.high = low, high
 
 
 cdef bint asked(object check, object value) except -1:
@@ -200,12 +204,13 @@ cdef bint asked(object check, object value) except -1:
 
 cdef bint passes(Entry entry, object value) except -1:
     cdef int overflow = 0
+    cdef long long number
     if type(value) is not entry.kind:
         return True if entry.full(value) else False
     if entry.whole:
-        PyLong_AsLongLongAndOverflow(value, &overflow)
-        if overflow:
-            return True if entry.full(value) else False
+        number = PyLong_AsLongLongAndOverflow(value, &overflow)
+        if overflow or number < entry.low or number > entry.high:
+            return False
     if entry.own is None:
         return True
     return asked(entry.own, value)
@@ -213,18 +218,33 @@ cdef bint passes(Entry entry, object value) except -1:
 
 @cython.final
 cdef class Members:
-    """The members of an object; `find` gives the entry of one that is seen for the first time, or None when it may be
-    anything. What it returns for names in `known` is remembered."""
+    """The members of an object. `find` gives the entry of a name, None when it may be anything; it is asked once for each
+    that is declared, and once for all others. `needed` are names that must be there."""
 
-    cdef readonly dict known
+    cdef dict declared
+    cdef dict known
     cdef object find
+    cdef tuple needed
+    cdef object rest
+    cdef bint has_rest
 
-    def __init__(self, dict known not None, object find):
-        self.known = known
+    def __init__(self, dict declared not None, object find, tuple needed not None):
+        self.declared = declared
+        self.known = {}
         self.find = find
+        self.needed = needed
 
     def __call__(self, object value):
         return self.run(value)
+
+    cdef object entry(self, object name):
+        if name in self.declared:
+            found = self.known[name] = self.find(name)
+            return found
+        if not self.has_rest:
+            self.rest = self.find(name)
+            self.has_rest = True
+        return self.rest
 
     cdef bint run(self, dict tree) except -1:
         cdef Py_ssize_t position = 0
@@ -233,6 +253,9 @@ cdef class Members:
         cdef PyObject* found
         cdef object entry
         cdef bint good = True
+        for entry in self.needed:
+            if PyDict_GetItem(tree, entry) is NULL:
+                return False
         if Py_EnterRecursiveCall(b" while validating"):
             raise RecursionError
         try:
@@ -241,7 +264,7 @@ cdef class Members:
                 if found is not NULL:
                     good = passes(<Entry>found, <object>value)
                 else:
-                    entry = self.find(<object>key)
+                    entry = self.entry(<object>key)
                     if entry is not None:
                         good = passes(<Entry>entry, <object>value)
                 if not good:
@@ -294,3 +317,23 @@ cdef class All:
             if not asked(check, value):
                 return False
         return True
+
+
+cpdef bint are_different(list values, str name) except -1:
+    """Whether the strings of a list, or those that its objects have at a name (if it is not empty), are all different.
+    False also where something else stands."""
+    cdef set seen = set()
+    cdef object value
+    cdef PyObject* found
+    for value in values:
+        if name:
+            if type(value) is not dict:
+                return False
+            found = PyDict_GetItem(<dict>value, name)
+            if found is NULL:
+                return False
+            value = <object>found
+        if type(value) is not str:
+            return False
+        seen.add(value)
+    return len(seen) == len(values)

@@ -25,7 +25,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench import micro_admission, micro_authz, micro_pod, micro_webhooks, objects
+from bench import custom, micro_admission, micro_authz, micro_pod, micro_webhooks, objects
 from bench.load import Result, Shot, fire, results_folder
 from bench.process import Limit, Measured, Served
 
@@ -33,6 +33,7 @@ TOKEN = "bench-token"
 USER_TOKEN = "bench-user-token"
 NS = f"/api/v1/namespaces/{objects.NAMESPACE}"
 LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{objects.NAMESPACE}/leases"
+THINGS = f"/apis/{custom.GROUP}/v1/namespaces/{objects.NAMESPACE}/things"
 PODS = 1000
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 PARTIAL = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
@@ -42,6 +43,7 @@ APPLY = (("Content-Type", "application/apply-patch+yaml"),)
 POD_ALONE = "decode+validate+encode pod 5 KB"
 ADMISSION = "default admission"
 WEBHOOKS = "webhooks"
+CUSTOM = "custom definitions"
 
 
 def body(tree: objects.Tree) -> str:
@@ -65,6 +67,8 @@ def rows() -> dict[str, Shot]:
         "PartialObjectMetadata 1000": Shot(pods, headers=(("Accept", PARTIAL),)),
         "create configmap 1 KB": Shot(f"{NS}/configmaps", "POST", body(objects.configmap("c-@ID@-@N@")), JSON),
         "create pod": Shot("/api/v1/namespaces/new/pods", "POST", body(objects.pod("p-@ID@-@N@")), JSON),
+        "GET custom resource 1 KB": Shot(f"{THINGS}/one"),
+        "create custom resource 1 KB": Shot(THINGS, "POST", body(custom.thing("c-@ID@-@N@")), JSON),
         "merge patch configmap": Shot(
             f"{NS}/configmaps/patched-@N@", "PATCH", '{"data":{"n":"@N@"}}', MERGE, modulo=64
         ),
@@ -115,6 +119,11 @@ class Client:
             raise RuntimeError(f"{method} {target}: {answer.status} {data[:300]!r}")
         return data
 
+    def until(self, target: str) -> None:
+        """Wait until a path is served."""
+        while self.send("GET", target).startswith(b"404"):
+            time.sleep(0.01)
+
     def raw(self, shot: Shot, number: int) -> bytes:
         """The whole answer, head included, as it came over the wire."""
         text = shot.body.replace("@ID@", "raw").replace("@N@", str(number)).replace("@M@", "1")
@@ -149,6 +158,9 @@ def populate(client: Client) -> None:
         account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
         client.send("POST", f"/api/v1/namespaces/{name}/serviceaccounts", account)
     client.send("POST", f"{NS}/configmaps", objects.configmap("one"))
+    client.send("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", custom.definition("things"))
+    client.until(THINGS)
+    client.send("POST", THINGS, custom.thing("one"))
     for number in range(64):
         client.send("POST", f"{NS}/configmaps", objects.configmap(f"patched-{number}"))
         client.send("POST", LEASES, objects.lease(f"lease-{number}"))
@@ -322,9 +334,7 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     if options.only.lower() in POLICY_ROW.lower():
         measured[POLICY_ROW] = policy_row(server, client, folder, load)
     if options.only.lower() in "authorization from cold":
-        for name, value in asyncio.run(micro_authz.run(20_000)).items():
-            measured[name] = value
-            print(f"{name:40} {value:9.3f}", flush=True)
+        measured |= _authorization()
     server.stop()
     measured |= audit_rows(options, folder, measured)
     if options.only.lower() in "get fair, two limits":
@@ -335,12 +345,28 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         if options.only.lower() in part:
             measured[part] = measure()
             for name, spent in measured[part].items():
-                print(f"{part + ', ' + name:40} {spent:5.1f}", flush=True)
+                print(f"{f'{part}, {name}':40} {spent:5.1f}", flush=True)
+    if not options.quick and options.only.lower() in CUSTOM:
+        measured[CUSTOM] = _definitions(folder)
     if not options.quick and options.only.lower() in "start":
         measured["start and memory"] = start_rows(folder, folder / "server.log")
         for name, value in measured["start and memory"].items():
             print(f"{name:32} {value:9.3f}")
     return measured
+
+
+def _authorization() -> dict[str, Any]:
+    found = asyncio.run(micro_authz.run(20_000))
+    for name, value in found.items():
+        print(f"{name:40} {value:9.3f}", flush=True)
+    return dict(found)
+
+
+def _definitions(folder: Path) -> dict[str, float]:
+    found = custom.measure(folder)
+    for name, value in found.items():
+        print(f"{name:40} {value:9.2f}", flush=True)
+    return found
 
 
 def _pod_alone(measured: dict[str, Any]) -> dict[str, float]:

@@ -48,21 +48,30 @@ class Defaults:
 
 @final
 class Entry:
-    """How values with one schema are checked: those of type `kind` by `own` (None: all are good; `whole`: integers must
-    fit into 64 bits), all others by `full`."""
+    """How values with one schema are checked: those of type `kind` by `own` (None: all are good), integers must besides
+    lie between `low` and `high` if these are given; all others by `full`."""
 
     def __init__(
-        self, kind: type, own: Callable[[Any], bool] | None, full: Callable[[Any], bool], *, whole: bool = False
+        self,
+        kind: type,
+        own: Callable[[Any], bool] | None,
+        full: Callable[[Any], bool],
+        *,
+        low: int | None = None,
+        high: int | None = None,
     ) -> None: ...
 
 @final
 class Members:
-    """The check of an object's members. `find` gives the entry of a name that is not in `known`, None when it may be
-    anything; it may put it there."""
+    """The check of an object's members.
 
-    @property
-    def known(self) -> dict[str, Entry]: ...
-    def __init__(self, known: dict[str, Entry], find: Callable[[str], Entry | None]) -> None: ...
+    `find` gives the entry of a name, None when it may be anything; it is asked once for each that is declared, and once
+    for all others. `needed` are names that must be there.
+    """
+
+    def __init__(
+        self, declared: dict[str, Any], find: Callable[[str], Entry | None], needed: tuple[str, ...]
+    ) -> None: ...
     def __call__(self, value: Any) -> bool: ...
 
 @final
@@ -78,3 +87,7 @@ class All:
 
     def __init__(self, *checks: Callable[[Any], bool]) -> None: ...
     def __call__(self, value: Any) -> bool: ...
+
+def are_different(values: list[Any], name: str) -> bool:
+    """Whether the strings of a list, or those that its objects have at a name (if it is not empty), are all different.
+    False also where something else stands."""

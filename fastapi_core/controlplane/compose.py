@@ -13,14 +13,12 @@ from fastapi_core.apis.validation.security import Policy
 from fastapi_core.controlplane import authority, gates, hooks, identity
 from fastapi_core.controlplane.aggregation import Aggregation
 from fastapi_core.controlplane.checks import ORDER
-from fastapi_core.controlplane.custom import CustomResources
+from fastapi_core.controlplane.custom import ConversionWebhooks, CustomResources
 from fastapi_core.controlplane.delegation import Delegation
 from fastapi_core.controlplane.flowcontrol import debug_routes, flow_control
 from fastapi_core.controlplane.metrics import WatchMetrics, export_storage_metrics, export_version_metrics
 from fastapi_core.controlplane.opened import Opened, open_store
 from fastapi_core.controlplane.policy_status import PolicyStatus
-from fastapi_core.crd.client import WebhookClient
-from fastapi_core.crd.conversion import converter as conversion
 from fastapi_core.crd.serving import Surroundings
 from fastapi_core.discovery.documents import DiscoveryDocuments
 from fastapi_core.discovery.endpoints import DiscoveryEndpoints
@@ -85,29 +83,21 @@ async def compose(completed: Completed) -> GenericServer:
     if flow is not None:
         routes += debug_routes(flow.control)
     delegation.set_builtin(routes, documents.versions)
-    around = _surroundings(opened, config, watches)
+    around = _surroundings(opened, config, watches, server)
     aggregation = Aggregation(completed, resources, delegation, server)
     aggregation.show(documents, discovery, openapi)
-    custom = CustomResources(
-        resources.definitions,
-        around,
-        delegation,
-        discovery,
-        documents,
-        openapi,
-        aggregation.registrations,
-        resources.stores,
-    )
+    custom = CustomResources(resources, around, delegation, discovery, documents, openapi, aggregation.registrations)
     custom.install(server)
     aggregation.install(server, documents.versions)
     PolicyStatus(resources, server).install(server)
     return server
 
 
-def _surroundings(opened: Opened, config: ServerConfig, watches: WatchServer) -> Surroundings:
+def _surroundings(opened: Opened, config: ServerConfig, watches: WatchServer, server: GenericServer) -> Surroundings:
     """What custom resources have in common with the built-in ones."""
     resources = opened.resources
-    webhooks = WebhookClient(resources.stores)
+    webhooks = ConversionWebhooks(resources.stores)
+    server.on_stop(webhooks.close, "conversion webhooks")
     return Surroundings(
         opened.storage,
         opened.cacher,
@@ -115,7 +105,7 @@ def _surroundings(opened: Opened, config: ServerConfig, watches: WatchServer) ->
         config.authorizer,
         watches,
         resources.backends,
-        lambda definition: conversion(definition, webhooks),
+        webhooks.converter,
     )
 
 

@@ -17,11 +17,15 @@ from fastapi_core.openapi.documents import OpenAPIDocuments
 from fastapi_core.openapi.endpoints import OpenAPIEndpoints
 from fastapi_core.registry import lifecycle
 from fastapi_core.registry.definition import ResourceDefinition, Tree
+from fastapi_core.rest.backends import ENDPOINTS, SERVICES, SLICES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Awaitable, Mapping
 
     from fastapi_core.aggregation.registration import Registrations
+    from fastapi_core.controlplane.resources import Resources
+    from fastapi_core.crd.client import WebhookClient
+    from fastapi_core.crd.scope import Converter
     from fastapi_core.registry.store import ResourceStore
     from fastapi_core.server.generic import GenericServer
 
@@ -29,32 +33,64 @@ if TYPE_CHECKING:
 OVERLAPPING = frozenset({PREFIX, APISERVICES})
 
 
+class ConversionWebhooks:
+    """Converters of definitions; the client is made, and loaded, with the first definition that has a webhook."""
+
+    def __init__(self, stores: Mapping[str, ResourceStore]) -> None:
+        self._stores = stores
+        self._client: WebhookClient | None = None
+
+    def converter(self, definition: Definition) -> Converter | None:
+        """None when versions differ in their names alone."""
+        if definition.conversion.get("strategy") != "Webhook":
+            return None
+        from fastapi_core.crd.conversion import WebhookConverter
+
+        return WebhookConverter(definition.conversion, self._made())
+
+    def _made(self) -> WebhookClient:
+        if self._client is None:
+            from fastapi_core.admission.objects import Objects
+            from fastapi_core.admission.webhooks.services import Services
+            from fastapi_core.crd.client import WebhookClient
+
+            services, slices, endpoints = (Objects(self._stores[prefix]) for prefix in (SERVICES, SLICES, ENDPOINTS))
+            self._client = WebhookClient(Services(services, slices, endpoints))
+        return self._client
+
+    async def close(self) -> None:
+        if self._client is not None:
+            self._client.close()
+
+
 class CustomResources:
     """Serves what the definitions say (`crd.controller.Server`)."""
 
     def __init__(
         self,
-        definitions: Sequence[ResourceDefinition],
+        resources: Resources,
         around: Surroundings,
         delegation: Delegation,
         discovery: DiscoveryEndpoints,
         documents: LiveDocuments,
         openapi: OpenAPIEndpoints,
         registrations: Registrations,
-        stores: Mapping[str, ResourceStore],
     ) -> None:
         self._around = around
         self._delegation = delegation
         self._discovery = discovery
         self._documents = documents
         self._openapi = openapi
-        self._definitions = definitions
+        self._served = resources.served
+        self._definitions = resources.definitions
+        resources.conversions.custom = self.convert
+        stores = resources.stores
         self._resources: dict[str, Resource] = {}
         self._groups: dict[str, dict[str, Resource]] = {}
         self._versions: dict[str, set[str]] = {}
         self._unpublished: set[str] | None = None
         """Groups whose documents wait for all definitions of the start; None afterwards."""
-        self._builtin = {store.definition.group for store in stores.values()}
+        self._builtin = documents.versions
         self._registrations = registrations
         self.definitions = Definitions(stores[PREFIX], self, sound_bundle=_sound)
 
@@ -82,6 +118,9 @@ class CustomResources:
         if definition.key_prefix in OVERLAPPING:
             return
         made = Resource(definition, self._around)
+        for version in self._builtin.get(definition.group, ()):
+            # Whatever is below a built-in group version is answered there.
+            made.versions.pop(version, None)
         self._resources[definition.name] = made
         self._groups.setdefault(definition.group, {})[definition.name] = made
         plural = definition.names.plural
@@ -89,8 +128,9 @@ class CustomResources:
             if version not in made.versions:
                 self._delegation.drop_custom(definition.group, version, plural)
         for name, served in made.versions.items():
-            self._delegation.put_router(definition.group, name, plural, served.router())
+            self._delegation.put_routes(definition.group, name, plural, served)
         self._publish(definition.group)
+        self._served.put(definition.name, [(served.definition, served.scope) for served in made.versions.values()])
         if before is not None:
             self._around.watches.end_resource(definition.group, plural)
 
@@ -102,6 +142,7 @@ class CustomResources:
         for version in before.versions:
             self._delegation.drop_custom(definition.group, version, definition.names.plural)
         self._publish(definition.group)
+        self._served.drop(definition.name)
         self._around.watches.end_resource(definition.group, definition.names.plural)
 
     def store(self, definition: Definition) -> ResourceStore | None:
@@ -109,6 +150,13 @@ class CustomResources:
             return None
         known = self._resources.get(definition.name)
         return (known or Resource(definition, self._around)).store
+
+    def convert(self, tree: Tree, source: ResourceDefinition, target: ResourceDefinition) -> Tree | Awaitable[Tree]:
+        """An object of one version in another one (`admission.conversions.CustomConversion`)."""
+        resource = self._resources.get(f"{source.plural}.{source.group}")
+        if resource is None or tree.get("kind") != source.kind or source.group_version == target.group_version:
+            return tree
+        return resource.convert(tree, source, target)
 
     def _publish(self, group: str) -> None:
         """The documents of a group, and its APIServices."""

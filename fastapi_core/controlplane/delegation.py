@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from fastapi_core._ext.router import Match, Router
 from fastapi_core.request.context import Endpoint
-from fastapi_core.request.routing import ANY, Route, resource_routes
+from fastapi_core.request.routing import ANY, Route, Routes, resource_routes
 
 if TYPE_CHECKING:
     from fastapi_core.registry.definition import ResourceDefinition
@@ -34,7 +34,7 @@ class Snapshot:
     """Group versions another server answers for, with all that is below them."""
     listed: Mapping[str, Router[Endpoint]] = field(default_factory=dict)
     """Documents of registered groups, `/apis/GROUP`, whoever serves their versions."""
-    custom: Mapping[GroupVersion, Mapping[str, Router[Endpoint]]] = field(default_factory=dict)
+    custom: Mapping[GroupVersion, Mapping[str, Routes]] = field(default_factory=dict)
     """Group version -> plural -> the routes of one custom resource."""
     documents: Mapping[str, Router[Endpoint]] = field(default_factory=dict)
     """Discovery of groups that are not built in, `/apis/GROUP` and its versions."""
@@ -111,10 +111,10 @@ class Delegation:
         resources = {**self.current.custom.get(key, {}), definition.plural: _router(definition, endpoints)}
         self.current = replace(self.current, custom={**self.current.custom, key: resources})
 
-    def put_router(self, group: str, version: str, plural: str, router: Router[Endpoint]) -> None:
+    def put_routes(self, group: str, version: str, plural: str, routes: Routes) -> None:
         """Serve a custom resource in one version by routes of its own."""
         key = (group, version)
-        resources = {**self.current.custom.get(key, {}), plural: router}
+        resources = {**self.current.custom.get(key, {}), plural: routes}
         self.current = replace(self.current, custom={**self.current.custom, key: resources})
 
     def drop_custom(self, group: str, version: str, plural: str) -> None:

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from fastapi_core.admission.objects import decoded
+from fastapi_core.crd.form import LazyForm
 from fastapi_core.errors import APIError
 from fastapi_core.obs import logs
 
 if TYPE_CHECKING:
     from fastapi_core.admission.policies.typecheck import TypeChecker
+    from fastapi_core.cel.decls import Decl
     from fastapi_core.controlplane.resources import Resources
     from fastapi_core.controlplane.served import Served
     from fastapi_core.registry.definition import ResourceDefinition, Tree
@@ -111,10 +113,16 @@ class PolicyStatus:
 
 
 def _checker(served: Served) -> TypeChecker:
-    from fastapi_core.admission.policies.typecheck import TypeChecker, declared
+    from fastapi_core.admission.policies.typecheck import TypeChecker, declared, of_schema
 
     def find(group: str, version: str, kind: str) -> ResourceDefinition | None:
         found = served.find(group, version, kind)
-        return found[0] if found is not None else None
+        return found.definition if found is not None else None
 
-    return TypeChecker(served.named, find, declared)
+    def declare(definition: ResourceDefinition) -> Decl | None:
+        if not definition.custom:
+            return declared(definition)
+        form = definition.form
+        return of_schema(form.openapi(), definition.kind) if isinstance(form, LazyForm) else None
+
+    return TypeChecker(served.named, find, declare)

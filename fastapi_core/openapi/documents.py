@@ -91,9 +91,21 @@ class OpenAPIDocuments:
                 groups.setdefault((definition.group, definition.version), []).append(definition)
         self.modified = int(time.time())
         """Unix time at which this set was made (Last-Modified)."""
-        found = [_generic(name, operation) for name, operation in operations.GENERIC.items()]
-        found += [_group(group) for group in dict.fromkeys(group for group, _ in groups) if group]
-        found += [_group_version(*key, members, own.get(key, [])) for key, members in groups.items()]
+        self._groups = groups
+        self._shared: list[Document] = []
+        self._plain: dict[tuple[str, str], Document] = {}
+        """Documents of built-in group versions without the custom resources in them."""
+        if previous is not None and previous._groups == groups:
+            self._shared, self._plain = previous._shared, previous._plain
+        else:
+            names = [group for group in dict.fromkeys(group for group, _ in groups) if group]
+            self._shared = [_generic(*generic) for generic in operations.GENERIC.items()] + list(map(_group, names))
+            self._plain = {key: _group_version(*key, members, []) for key, members in groups.items()}
+        found = list(self._shared)
+        found += [
+            _group_version(*key, members, own[key]) if key in own else self._plain[key]
+            for key, members in groups.items()
+        ]
         found += [_group_version(*key, [], kinds) for key, kinds in own.items() if key not in groups]
         self.documents: Mapping[str, Document] = {document.name: document for document in found}
         self.v2 = Document(

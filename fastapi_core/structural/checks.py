@@ -52,8 +52,9 @@ def entry(node: Node) -> Entry:
     kind = _TYPES.get(node.kind, _Never)
     if kind is _Never:
         return Entry(_Never, None, check_of(node))
-    if kind is int and not node.format:
-        return Entry(int, _own(node, "whole"), check_of(node), whole=True)
+    if kind is int:
+        low, high = _bounds(node)
+        return Entry(int, _own(node, "whole"), check_of(node), low=low, high=high)
     return Entry(kind, _own(node, node.kind), check_of(node))
 
 
@@ -128,7 +129,7 @@ def _make_own(node: Node, kind: str) -> Check | None:
         case "integer" | "number":
             makers = [_range(node, kind), _limits(node)]
         case "whole":
-            makers = [_limits(node)]
+            makers = [] if _is_plain(node) else [_limits(node)]
         case "array":
             makers = [_sizes(node.min_items, node.max_items), _array(node)]
         case "object":
@@ -205,20 +206,30 @@ def _range(node: Node, kind: str) -> Check | None:
 def _limits(node: Node) -> Check | None:
     if node.minimum is None and node.maximum is None and node.multiple_of is None:
         return None
-    if node.types == ("integer",) and node.multiple_of is None and not _fractional(node):
-        return _plain_limits(node)
+    if _is_plain(node):
+        low, high = _bounds(node)
+        return lambda value: low <= value <= high
     return lambda value: not strict.number_errors(value, node)
 
 
-def _fractional(node: Node) -> bool:
-    """A limit that is not compared as it stands."""
-    return any(limit is not None and (type(limit) is not int or node.format) for limit in (node.minimum, node.maximum))
+def _is_plain(node: Node) -> bool:
+    """Whether the limits of integers are compared as they stand."""
+    limits = [limit for limit in (node.minimum, node.maximum) if limit is not None]
+    return (
+        node.types == ("integer",)
+        and node.multiple_of is None
+        and all(type(limit) is int and keywords.INT_MIN < limit < keywords.INT_MAX for limit in limits)
+        and not (node.format and limits)
+    )
 
 
-def _plain_limits(node: Node) -> Check:
-    low = float("-inf") if node.minimum is None else node.minimum + node.exclusive_minimum
-    high = float("inf") if node.maximum is None else node.maximum - node.exclusive_maximum
-    return lambda value: low <= value <= high
+def _bounds(node: Node) -> tuple[int, int]:
+    """Least and greatest integer that the type, the format and plain limits allow."""
+    low, high = keywords.INT32 if node.format == "int32" else (keywords.INT_MIN, keywords.INT_MAX)
+    if _is_plain(node):
+        low = low if node.minimum is None else int(node.minimum) + node.exclusive_minimum
+        high = high if node.maximum is None else int(node.maximum) - node.exclusive_maximum
+    return low, high
 
 
 # Containers
@@ -248,46 +259,24 @@ def _each(item: Node) -> Check:
 
 def _object(node: Node) -> Check | None:
     checks: list[Check] = []
-    if node.properties or node.extra is not None or node.closed:
-        checks.append(_members(node))
-    if node.required:
-        required = node.required
-        if len(required) == 1:
-            name = required[0]
-            checks.append(lambda value: name in value)
-        else:
-            needed = frozenset(required)
-            checks.append(lambda value: value.keys() >= needed)
+    if node.properties or node.extra is not None or node.closed or node.required:
+        checks.append(Members(node.properties, _finder(node), tuple(dict.fromkeys(node.required))))
     if node.embedded:
         checks.append(lambda value: not embedded.resource(value))
     return _all(checks)
-
-
-def _members(node: Node) -> Check:
-    known: dict[str, Entry] = {}
-    return Members(known, _finder(node, known))
 
 
 def _refused(value: Any) -> bool:
     return False
 
 
-def _finder(node: Node, known: dict[str, Entry]) -> Callable[[str], Entry | None]:
+def _finder(node: Node) -> Callable[[str], Entry | None]:
     """Makes the entry of a member that turns up for the first time; None when it may be anything."""
-    refused = Entry(_Never, None, _refused)
-    others: list[Entry] = []
 
     def find(name: str) -> Entry | None:
-        member = node.properties.get(name)
+        member = node.member(name)
         if member is not None:
-            known[name] = entry(member)
-            return known[name]
-        if node.closed:
-            return refused
-        if node.extra is None:
-            return None
-        if not others:
-            others.append(entry(node.extra))
-        return others[0]
+            return entry(member)
+        return Entry(_Never, None, _refused) if node.closed else None
 
     return find

@@ -167,3 +167,119 @@ def test_the_status_of_a_policy(api: Api, install: Install) -> None:
     fixed = {"spec": {"validations": [{"expression": "object.spec.replicas < 6"}]}}
     assert api("PATCH", path, fixed, patch)[0] == 200
     assert not settled(2)["status"].get("typeChecking")
+
+
+@pytest.fixture
+def limits(api: Api) -> Iterator[str]:
+    """A definition of parameters, in a group of its own."""
+    group = f"g{uuid.uuid4().hex[:8]}.example.com"
+    schema = {
+        "type": "object",
+        "properties": {
+            "most": {"type": "integer", "default": 2},
+            "names": {"type": "array", "items": {"type": "string"}},
+        },
+    }
+    versions = [
+        {"name": name, "served": True, "storage": name == "v1", "schema": {"openAPIV3Schema": schema}}
+        for name in ("v1", "v2")
+    ]
+    names = {"plural": "limits", "singular": "limit", "kind": "Limit", "listKind": "LimitList"}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"limits.{group}"},
+        "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": versions},
+    }  # fmt: skip
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    assert api("POST", path, definition)[0] == 201
+    deadline = time.monotonic() + 20
+    while api("GET", f"/apis/{group}/v1/limits")[0] != 200:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    yield group
+    api("DELETE", f"{path}/limits.{group}")
+
+
+def test_parameters_of_a_custom_kind(api: Api, namespace: str, limits: str, install: Install) -> None:
+    maps = f"/api/v1/namespaces/{namespace}/configmaps"
+    name = install(
+        "Validating",
+        [rule("", "v1", "configmaps")],
+        bound=False,
+        paramKind={"apiVersion": f"{limits}/v2", "kind": "Limit"},
+        validations=[
+            {
+                "expression": "size(object.?data.orValue({})) <= params.most",
+                "messageExpression": "'at most ' + string(params.most) + ' by ' + string(params.apiVersion)",
+            }
+        ],
+    )
+    spec = {
+        "policyName": name,
+        "validationActions": ["Deny"],
+        "paramRef": {"name": "l", "parameterNotFoundAction": "Deny"},
+    }
+    path = f"{V1}/validatingadmissionpolicybindings"
+    assert api("POST", path, {"metadata": {"name": name}, "spec": spec})[0] == 201
+    try:
+        wrong = api("POST", maps, {"metadata": {"name": "a"}})[1]["message"]
+        assert "no params found for policy binding with `Deny` parameterNotFoundAction" in wrong
+        custom = f"/apis/{limits}/v1/namespaces/{namespace}/limits"
+        limit = {"apiVersion": f"{limits}/v1", "kind": "Limit", "metadata": {"name": "l"}}
+        assert api("POST", custom, limit)[0] == 201
+        # The default of the schema counts, and the object is shown in the version the policy names.
+        three = {"a": "1", "b": "2", "c": "3"}
+        told = api("POST", maps, {"metadata": {"name": "a"}, "data": three})[1]["message"]
+        assert told.endswith(f"denied request: at most 2 by {limits}/v2")
+        patch = {"Content-Type": "application/merge-patch+json"}
+        assert api("PATCH", f"{custom}/l", {"most": 3}, patch)[0] == 200
+        assert api("POST", maps, {"metadata": {"name": "a"}, "data": three})[0] == 201
+    finally:
+        api("DELETE", f"{path}/{name}")
+
+
+def test_the_status_of_a_policy_about_custom_resources(api: Api, limits: str, install: Install) -> None:
+    validations = [{"expression": "object.most < 5"}, {"expression": "object.least < 5"}]
+    name = install("Validating", [rule(limits, "v2", "limits")], bound=False, validations=validations)
+    deadline = time.monotonic() + 20
+    while True:
+        status = api("GET", f"{V1}/validatingadmissionpolicies/{name}")[1].get("status") or {}
+        if status.get("observedGeneration"):
+            break
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    [warning] = status["typeChecking"]["expressionWarnings"]
+    assert warning["warning"].startswith(f"{limits}/v2, Kind=Limit: ERROR: <input>:1:7: undefined field 'least'")
+
+
+def test_policies_about_custom_resources(api: Api, namespace: str, limits: str, install: Install) -> None:
+    install(
+        "Mutating",
+        [rule(limits, "v2", "limits")],
+        mutations=[
+            {
+                "patchType": "ApplyConfiguration",
+                "applyConfiguration": {"expression": "Object{metadata: Object.metadata{labels: {'seen': 'yes'}}}"},
+            },
+            {
+                "patchType": "JSONPatch",
+                "jsonPatch": {"expression": "[JSONPatch{op: 'add', path: '/most', value: object.most + 1}]"},
+            },
+        ],
+        reinvocationPolicy="Never",
+    )
+    install(
+        "Validating",
+        [rule(limits, "v2", "limits")],
+        validations=[{"expression": f"object.apiVersion == '{limits}/v2' && object.most < 10", "message": "too many"}],
+    )
+    for version in ("v1", "v2"):
+        path = f"/apis/{limits}/{version}/namespaces/{namespace}/limits"
+        limit = {"apiVersion": f"{limits}/{version}", "kind": "Limit", "metadata": {"name": f"l-{version}"}, "most": 5}
+        status, made = api("POST", path, limit)
+        assert (status, made.get("most"), made["metadata"].get("labels")) == (201, 6, {"seen": "yes"}), made
+        assert made["apiVersion"] == f"{limits}/{version}"
+        limit["metadata"], limit["most"] = {"name": "big"}, 9
+        status, answer = api("POST", path, limit)
+        assert (status, answer["reason"]) == (422, "Invalid")
+        assert answer["message"].endswith("denied request: too many")

@@ -12,12 +12,14 @@ from typing import Final
 from fastapi_core.admission.evaluation import STORED
 from fastapi_core.cel import CompileError, Environment
 from fastapi_core.cel.admission import NAMESPACE, REQUEST
-from fastapi_core.cel.decls import Decl
+from fastapi_core.cel.decls import Decl, Field, object_decl
 from fastapi_core.cel.environment import variables_decl
 from fastapi_core.cel.functions import AUTHORIZER
 from fastapi_core.cel.program import check
+from fastapi_core.cel.schemas import from_schema, from_type
 from fastapi_core.cel.types import DYN, Type
 from fastapi_core.registry.definition import ResourceDefinition, Tree
+from fastapi_core.schema.tables import type_of
 
 #: Kinds that one rule is checked against.
 _MOST_KINDS: Final = 10
@@ -122,10 +124,15 @@ def _type(text: str, environment: Environment) -> Type:
         return DYN
 
 
-def declared(definition: ResourceDefinition) -> Decl | None:
+def declared(definition: ResourceDefinition) -> Decl:
     """The declaration of a built-in kind."""
-    if definition.custom:
-        return None
-    from fastapi_core.cel.schemas import from_type
-
     return from_type(definition.type)
+
+
+def of_schema(schema: Tree | None, kind: str) -> Decl | None:
+    """The declaration of a custom kind, which has the metadata of all objects; None when its schema says nothing."""
+    decl = from_schema(schema, root=True) if schema else None
+    if decl is None or decl.fields is None:
+        return None
+    metadata = Field("metadata", from_type(type_of("meta/v1.ObjectMeta")))
+    return object_decl("object", {**decl.fields, "metadata": metadata}).named(kind)

@@ -12,6 +12,7 @@ from fastapi_core.admission.objects import Objects
 from fastapi_core.admission.policies.params import Directory
 from fastapi_core.admission.policies.plugin import PolicyPlugin, inputs
 from fastapi_core.admission.policies.source import Binding, Policy, Source
+from fastapi_core.admission.policies.versions import Convert, Versions, renamed
 from fastapi_core.admission.refusals import forbidden
 from fastapi_core.authz.base import Authorizer
 from fastapi_core.codec import json as json_codec
@@ -96,9 +97,10 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Rules"]):
         namespaces: Objects,
         directory: Directory,
         authorizer: Authorizer,
+        convert: Convert = renamed,
         metrics: Metrics | None = None,
     ) -> None:
-        super().__init__(Source(policies, bindings, directory, _compiled), namespaces)
+        super().__init__(Source(policies, bindings, directory, _compiled), namespaces, convert)
         self._authorizer = authorizer
         self._metrics = metrics
 
@@ -108,13 +110,13 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Rules"]):
         from fastapi_core.admission.evaluation import RequestAuthorizer, settled
 
         authorizer = RequestAuthorizer(self._authorizer)
-        found = settled(authorizer, partial(self._judge, attributes, authorizer))
+        found = settled(authorizer, partial(self._judge, attributes, authorizer, Versions(self._convert)))
         if isinstance(found, _Verdict):
             self._tell(attributes, found)
             return None
         return self._tell_later(attributes, found)
 
-    def _judge(self, attributes: Attributes, authorizer: RequestAuthorizer) -> _Verdict:
+    def _judge(self, attributes: Attributes, authorizer: RequestAuthorizer, versions: Versions) -> _Verdict:
         verdict = _Verdict()
         version: Callable[[ResourceDefinition], Input] | None = None
         for policy, binding, target, params, error in self._invocations(attributes):
@@ -125,10 +127,18 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Rules"]):
             if binding is None or target is None:
                 continue
             if version is None:
-                version = inputs(attributes, authorizer, self._namespace(attributes))
+                version = inputs(attributes, authorizer, versions, self._namespace(attributes))
+            try:
+                seen = version(target)
+            except APIError as failure:
+                if not policy.ignores:
+                    text = f"failed to configure binding: failed to convert object version: {failure}"
+                    verdict.deny(policy.name, binding, text)
+                continue
+            rules = policy.compile()
             for param in params:
                 started = perf_counter()
-                outcome = policy.compile().judge(version(target), param)
+                outcome = rules.judge(seen, param)
                 seconds = perf_counter() - started
                 for finding in outcome.findings:
                     if finding.error and policy.ignores:

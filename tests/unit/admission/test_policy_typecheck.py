@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fastapi_core.admission.policies.typecheck import TypeChecker, declared
+from fastapi_core.admission.policies.typecheck import TypeChecker, declared, of_schema
 from fastapi_core.apis.resources import builtin
 from fastapi_core.registry.definition import ResourceDefinition
 
@@ -87,6 +87,21 @@ def test_variables_and_parameters_are_typed() -> None:
     assert "undefined field 'datas'" in one["warning"]
     unknown = {"paramKind": {"apiVersion": "x.io/v1", "kind": "Limit"}}
     assert warnings(DEPLOYMENTS, validations=[{"expression": "params.whatever == 1"}], **unknown) == []
+
+
+def test_custom_kinds() -> None:
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}}
+    decl = of_schema(schema, "Gear")
+    assert decl is not None
+    checker = TypeChecker(_named, _find, lambda definition: decl)
+    spec = {"matchConstraints": {"resourceRules": [DEPLOYMENTS]}}
+    good = "object.spec.size > 1 && object.metadata.labels.a == 'b' && object.kind == 'Gear'"
+    validations = [{"expression": good}, {"expression": "object.spec.length > 1"}]
+    found = list(checker.warnings({**spec, "validations": validations}))
+    assert found[0] is None
+    assert found[1] is not None
+    assert "undefined field 'length'" in found[1]["warning"]
+    assert of_schema(None, "Gear") is None
 
 
 def test_any_result_will_do() -> None:

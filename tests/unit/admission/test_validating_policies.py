@@ -18,6 +18,7 @@ from fastapi_core.authz.base import AlwaysAllow, Attributes, Decision, Verdict
 from fastapi_core.errors import APIError
 from fastapi_core.obs.catalog import Metrics
 from fastapi_core.registry.store import ResourceStore
+from fastapi_core.rest.scope import Scope
 from fastapi_core.schema.types import Type
 from tests.fixtures.admission import Rights, World, definition, handled, request, settled, world
 from tests.fixtures.admission_policies import GROUP, Directory, add_policy, bind, configmap, constraints, validating
@@ -247,7 +248,7 @@ async def test_a_selector_that_no_validation_has_seen(world: World) -> None:
     await add_policy(world, {"message": "no expression"})
     await bind(world)
     assert told(await refused(plugin)).startswith(
-        "compilation error: compilation failed: ERROR: <input>:1:1: Syntax error"
+        "compilation error: compilation failed: ERROR: <input>:1:0: Syntax error"
     )
 
 
@@ -272,7 +273,7 @@ async def test_findings_are_counted(world: World) -> None:
         see("namespaces"),
         Directory(world),
         AlwaysAllow(),
-        metrics,
+        metrics=metrics,
     )
     await refused(plugin)
     counted = metrics.policy_checks
@@ -457,7 +458,7 @@ async def test_parameters_of_a_custom_kind(world: World) -> None:
     await add_policy(world, "object.data.a == params.allowed", paramKind={"apiVersion": "x.io/v1", "kind": "Limit"})
     await bind(world, paramRef={"name": "l", "parameterNotFoundAction": "Deny"})
     assert "failed to find resource" in (await refused(plugin)).message
-    directory.custom["x.io", "v1", "Limit"] = (custom, store)
+    directory.custom["x.io", "v1", "Limit"] = Scope(custom, store, AdmissionChain(()))
     metadata = {"name": "l", "namespace": "ns"}
     await store.create({"apiVersion": "x.io/v1", "kind": "Limit", "metadata": metadata, "allowed": "yes"})
     await judged(plugin, configmap(a="yes"))

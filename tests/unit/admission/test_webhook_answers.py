@@ -66,7 +66,8 @@ def test_any_document_is_understood_or_refused(tree: Tree, version: str, mutatin
 def test_any_body_is_a_document_or_an_error(status: int, kind: str, body: bytes) -> None:
     found = tried(lambda: answered(status, kind, body), RequestError)
     if isinstance(found, RequestError):
-        assert str(found)
+        # Of some statuses the text is what the server says, even nothing.
+        assert str(found) or status in (403, 406, 415)
     else:
         assert isinstance(found, dict)
         assert 200 <= status <= 206

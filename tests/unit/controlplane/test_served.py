@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, cast
 
 from fastapi_core.apis.resources import builtin
 from fastapi_core.controlplane.served import Served
 
-STORES: Any = {definition.key_prefix: object() for definition in builtin()}
+STORES: Any = {
+    definition.key_prefix: SimpleNamespace(definition=definition, cache=SimpleNamespace(extract=None))
+    for definition in builtin()
+}
 PODS = next(d for d in builtin() if (d.group, d.plural) == ("", "pods"))
 
 
@@ -16,7 +20,8 @@ def test_builtin_kinds() -> None:
     served = Served(builtin(), STORES)
     found = served.find("", "v1", "Pod")
     assert found is not None
-    assert found == (PODS, STORES["/registry/pods/"])
+    assert (found.definition, found.store) == (PODS, STORES["/registry/pods/"])
+    assert served.find("", "v1", "Pod") is found
     assert served.find("", "v2", "Pod") is None
     assert {d.group for d in served.named("", "v1", "events")} == {"", "events.k8s.io"}
     assert [d.group for d in served.named("apps", "v1", "deployments")] == ["apps"]
@@ -28,17 +33,17 @@ def test_custom_kinds_come_and_go() -> None:
     served = Served(builtin(), STORES)
     told: list[int] = []
     served.listen(lambda: told.append(1))
-    store = cast(Any, object())
+    scopes = [cast(Any, object()), cast(Any, object())]
     made = [
         replace(PODS, group="x.io", version=version, kind="Limit", plural="limits", key_prefix="/registry/x.io/limits/",
                 custom=True, subresources={})
         for version in ("v1", "v2")
     ]  # fmt: skip
-    served.put("limits.x.io", made, store)
-    assert served.find("x.io", "v2", "Limit") == (made[1], store)
+    served.put("limits.x.io", [(made[0], lambda: scopes[0]), (made[1], lambda: scopes[1])])
+    assert served.find("x.io", "v2", "Limit") is scopes[1]
     assert served.equivalents(made[0], "") == made
     assert served.equivalents(made[0], "status") == []
-    served.put("limits.x.io", made[:1], store)
+    served.put("limits.x.io", [(made[0], lambda: scopes[0])])
     assert served.find("x.io", "v2", "Limit") is None
     served.drop("limits.x.io")
     served.drop("limits.x.io")
