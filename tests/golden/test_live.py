@@ -8,9 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from fastapi_core.testing.server import RunningServer
 from tests.fixtures.pki import authority
