@@ -105,6 +105,9 @@ class Directory:
         self.generation = 0
         """Grows with every change that matters."""
         self._services: dict[str, APIService] = {}
+        self._by_group: dict[str, dict[str, APIService]] = {}
+        self._sorted: dict[str, tuple[APIService, ...]] = {}
+        self._unsorted: set[str] = set()
         self._ordered: tuple[int, Mapping[str, tuple[APIService, ...]]] = (-1, {})
         self._listeners: list[Changed] = []
         self._watcher: Watcher | None = None
@@ -150,6 +153,12 @@ class Directory:
 
     def _tell(self, before: APIService | None, now: APIService | None) -> None:
         self.generation += 1
+        if before is not None:
+            self._by_group[before.group].pop(before.name, None)
+            self._unsorted.add(before.group)
+        if now is not None:
+            self._by_group.setdefault(now.group, {})[now.name] = now
+            self._unsorted.add(now.group)
         for listener in self._listeners:
             try:
                 listener(before, now)
@@ -161,11 +170,16 @@ class Directory:
     def groups(self) -> Mapping[str, tuple[APIService, ...]]:
         """Group -> its versions in order; groups by the highest priority any of their versions asks for, then by name."""
         if self._ordered[0] != self.generation:
-            found: dict[str, list[APIService]] = {}
-            for service in self._services.values():
-                found.setdefault(service.group, []).append(service)
-            for versions in found.values():
-                versions.sort(key=lambda s: (-s.version_priority, version_key(s.version)))
-            names = sorted(found, key=lambda group: (-max(s.group_priority for s in found[group]), group))
-            self._ordered = self.generation, {name: tuple(found[name]) for name in names}
+            found = self._sorted
+            for group in self._unsorted:
+                versions = sorted(
+                    self._by_group.get(group, {}).values(), key=lambda s: (-s.version_priority, version_key(s.version))
+                )
+                if versions:
+                    found[group] = tuple(versions)
+                else:
+                    found.pop(group, None)
+            self._unsorted.clear()
+            ranks = {group: -max([s.group_priority for s in versions]) for group, versions in found.items()}
+            self._ordered = self.generation, {name: found[name] for name in sorted(found, key=lambda g: (ranks[g], g))}
         return self._ordered[1]

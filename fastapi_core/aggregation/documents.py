@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fastapi_core.aggregation.published import Published
 
 Tree = dict[str, Any]
+Services = tuple["APIService", ...]
 
 
 _LIST = b'{"kind":"APIGroupList","apiVersion":"v1","groups":['
@@ -38,9 +39,14 @@ _END = b"]}\n"
 class Discovery:
     """`/apis` and `/apis/GROUP` of one moment (`discovery.endpoints.Shown`)."""
 
-    def __init__(self, documents: LiveDocuments, directory: Directory, entries: Mapping[str, Tree]) -> None:
+    def __init__(
+        self, documents: LiveDocuments, directory: Directory, entries: Mapping[str, Tree], before: Discovery | None
+    ) -> None:
         self._documents = documents
         self._services = directory.groups()
+        # What a group adds is made again when something about the group has changed.
+        self._listed: dict[str, tuple[Services, bytes]] = {} if before is None else before._listed
+        self._joined: dict[str, tuple[tuple[object, ...], bytes]] = {} if before is None else before._joined
         self.group_list = DiscoveryDocument(self._group_list())
         self.aggregated_groups = DiscoveryDocument(self._aggregated(entries))
         self._groups: dict[str, DiscoveryDocument] = {}
@@ -58,23 +64,39 @@ class Discovery:
 
     def _group_list(self) -> bytes:
         own = self._documents.group(OWN_GROUP)
-        entries = []
+        parts = []
         if own is not None:
-            entries.append({k: v for k, v in own.tree.items() if k not in ("kind", "apiVersion")})
-        entries += [_group(name, found) for name, found in self._services.items() if name not in ("", OWN_GROUP)]
-        return _LIST + b",".join(map(orjson.dumps, entries)) + _END
+            parts.append(orjson.dumps({k: v for k, v in own.tree.items() if k not in ("kind", "apiVersion")}))
+        known: dict[str, tuple[Services, bytes]] = {}
+        for name, services in self._services.items():
+            if name in ("", OWN_GROUP):
+                continue
+            found = self._listed.get(name)
+            if found is None or found[0] is not services:
+                found = services, orjson.dumps(_group(name, services))
+            known[name] = found
+            parts.append(found[1])
+        self._listed = known
+        return _LIST + b",".join(parts) + _END
 
     def _aggregated(self, entries: Mapping[str, Tree]) -> bytes:
         local = self._documents.parts()
         ranked: list[tuple[int, str, bytes]] = []
+        known: dict[str, tuple[tuple[object, ...], bytes]] = {}
         for group in {**local, **self._services}:
             services = self._services.get(group, ())
             part = local.get(group, b"")
-            if any(service.backing is not None for service in services):
-                part = _joined(group, part, services, entries)
+            if _remote(services):
+                made_of = (services, part, *[entries.get(service.name) for service in services])
+                found = self._joined.get(group)
+                if found is None or found[0] != made_of:
+                    found = made_of, _joined(group, part, services, entries)
+                known[group] = found
+                part = found[1]
             if part and group:
                 ranked.append((-_rank(group, services), group, part))
         ranked.sort()
+        self._joined = known
         return _NESTED + b",".join([part for _, _, part in ranked]) + _END
 
 
@@ -93,9 +115,17 @@ def _group(name: str, services: tuple[APIService, ...]) -> Tree:
     return {"name": name, "versions": versions, "preferredVersion": versions[0]}
 
 
+def _remote(services: Services) -> bool:
+    """Whether another server answers for one of the versions."""
+    for service in services:  # noqa: SIM110 - of thousands of groups, with one version each
+        if service.backing is not None:
+            return True
+    return False
+
+
 def _rank(group: str, services: tuple[APIService, ...]) -> int:
     if services and group != OWN_GROUP:
-        return max(service.group_priority for service in services)
+        return max([service.group_priority for service in services])
     return priorities.BUILTIN.get(group, priorities.DEFAULT).group
 
 
@@ -125,7 +155,7 @@ class DiscoveryView:
         live = self._documents
         state = (live.generation, self._directory.generation, self._published.generation)
         if self._view is None or self._made != state:
-            self._view = Discovery(live, self._directory, self._published.entries)
+            self._view = Discovery(live, self._directory, self._published.entries, self._view)
             self._made = state
         return self._view
 

@@ -55,6 +55,13 @@ class Front:
     broken: Callable[[str], object] | None = None
     """Told the name of an APIService that is refused from now on, so that it is probed."""
     metrics: Metrics | None = None
+    endless: set[Relay] = field(default_factory=set)
+    """Streams under way that have no end of their own."""
+
+    async def shutdown(self) -> None:
+        """End the streams that have no end of their own."""
+        for relay in tuple(self.endless):
+            relay.cut()
 
 
 class Proxied:
@@ -193,6 +200,7 @@ class Passing:
             deadline=0.0 if ctx.long_running else ctx.deadline,
             reader=reader,
             chunked=reader is not None and request.header(b"content-length") is None,
+            endless=proxied.front.endless if ctx.long_running else None,
         )
 
     def begin(self) -> Awaitable[Answer]:

@@ -36,6 +36,7 @@ class Relay:
         "_connection",
         "_deadline",
         "_ended",
+        "_endless",
         "_failed",
         "_headers",
         "_held",
@@ -60,6 +61,7 @@ class Relay:
         deadline: float,
         reader: BodyReader | None = None,
         chunked: bool = False,
+        endless: set[Relay] | None = None,
     ) -> None:
         self.answer: asyncio.Future[Answer] = loop.create_future()
         self.answer.add_done_callback(self._resolved)
@@ -68,6 +70,7 @@ class Relay:
         self._deadline = deadline
         self._reader = reader
         self._chunked = chunked
+        self._endless = endless
         self._connection: Connection | None = None
         self._writer: StreamWriter | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -172,7 +175,7 @@ class Relay:
     def failed(self, error: UpstreamError, *, untouched: bool) -> None:
         self._connection = None
         if self._writer is not None:
-            self._cut()
+            self.cut()
         elif self.answer.done():
             self._failed_later()
         else:
@@ -204,13 +207,15 @@ class Relay:
                 writer.finish(self._trailers)
             return
         self._writer = writer
+        if self._endless is not None:
+            self._endless.add(self)
         writer.on_drain(self._drained)
         writer.on_close(self._closed)
         if self._connection is not None and self._held > AHEAD:
             self._connection.resume()
         if self._deadline and self._writer is not None:
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_at(self._deadline, self._cut)
+            self._timer = loop.call_at(self._deadline, self.cut)
 
     def _drained(self) -> None:
         if self._connection is not None:
@@ -218,11 +223,14 @@ class Relay:
 
     def _closed(self) -> None:
         self._writer = None
+        if self._endless is not None:
+            self._endless.discard(self)
         if self._timer is not None:
             self._timer.cancel()
         self.release()
 
-    def _cut(self) -> None:
+    def cut(self) -> None:
+        """Break the answer off."""
         if self._writer is not None:
             self._writer.abort()
 

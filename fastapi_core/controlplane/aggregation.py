@@ -135,6 +135,7 @@ class Aggregation:
         server.add_hook("apiservice-openapiv3-controller", nothing)
         server.add_health_check("autoregister-completion", complete)
         server.on_shutdown(self.availability.stop, "availability")
+        server.on_shutdown(self._front.shutdown, "streams of aggregated servers")
         server.on_shutdown(self.published.stop, "documents of backends")
         server.on_shutdown(registrations.stop, "registration")
         server.on_stop(self._close, "aggregation")

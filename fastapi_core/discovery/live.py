@@ -34,6 +34,7 @@ class LiveDocuments:
         self._order: list[str] = []
         self.versions: Mapping[str, tuple[str, ...]] = builtin.versions
         self.custom = NOBODY
+        self._builtin_parts: dict[str, bytes] = {}
         self.generation = 0
         """Grows with every change."""
         self._listed: Document | None = None
@@ -50,6 +51,7 @@ class LiveDocuments:
     def rebase(self, builtin: DiscoveryDocuments) -> None:
         """Other documents of the same built-in groups."""
         self._builtin = builtin
+        self._builtin_parts = {}
         self.generation += 1
 
     def put(self, group: str, definitions: Sequence[ResourceDefinition]) -> tuple[str, ...]:
@@ -98,9 +100,10 @@ class LiveDocuments:
 
     def parts(self) -> dict[str, bytes]:
         """Group -> what it adds to the aggregated document."""
-        builtin = self._builtin.aggregated_groups.tree["items"]
-        found = {item["metadata"]["name"]: self._part(item["metadata"]["name"], item, nested=True) for item in builtin}
-        return found | {group: self._groups[group].nested for group in self._order}
+        if not self._builtin_parts:
+            items = self._builtin.aggregated_groups.tree["items"]
+            self._builtin_parts = {item["metadata"]["name"]: orjson.dumps(item) for item in items}
+        return self._builtin_parts | {group: found.nested for group, found in self._groups.items()}
 
     def _part(self, group: str, item: object, *, nested: bool) -> bytes:
         """What a built-in group adds to a list, with the custom resources in it."""
