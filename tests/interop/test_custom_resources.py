@@ -10,6 +10,7 @@ import pytest
 
 from fastapi_core.testing.server import RunningServer
 from tests.interop.test_kubectl import Kubectl
+from tests.interop.test_manifests import UPGRADES
 
 pytestmark = pytest.mark.interop
 
@@ -57,13 +58,19 @@ def kubectl(server: RunningServer, tmp_path: Path) -> Kubectl:
     return Kubectl(server, "default", tmp_path)
 
 
+def files(shared: Path, folder: str) -> list[str]:
+    """Definitions of a project, as arguments."""
+    found = sorted((shared / "manifests" / folder).glob("*.yaml"))
+    return [word for path in found if not path.name.endswith(UPGRADES) for word in ("-f", str(path))]
+
+
 @pytest.mark.timeout(240)
 def test_definitions_are_applied_filled_listed_explained_and_deleted(kubectl: Kubectl, shared: Path) -> None:
     for folder in FOLDERS[:2]:
-        kubectl("apply", "-f", str(shared / "manifests" / folder))
-    # Too large for the annotation of a client-side apply.
+        kubectl("apply", *files(shared, folder))
+    # Some are too large for the annotation of a client-side apply.
     for folder in FOLDERS:
-        kubectl("apply", "--server-side", "--force-conflicts", "-f", str(shared / "manifests" / folder))
+        kubectl("apply", "--server-side", "--force-conflicts", *files(shared, folder))
     kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=20s")
     for way in ((), ("--server-side", "--force-conflicts")):
         kubectl("apply", *way, "-f", "-", stdin=OBJECTS)
