@@ -25,7 +25,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench import custom, micro_admission, micro_authz, micro_pod, micro_webhooks, objects
+from bench import custom, identity, micro_admission, micro_authz, micro_pod, micro_webhooks, objects
 from bench.load import Result, Shot, fire, results_folder
 from bench.process import Limit, Measured, Served
 
@@ -243,6 +243,20 @@ def start_rows(folder: Path, log: Path) -> dict[str, float]:
     return found
 
 
+def identity_rows(
+    server: Served, client: Client, folder: Path, plain: dict[str, Any], load: dict[str, Any]
+) -> dict[str, Any]:
+    """The first row once more, with each of the other ways to say who asks."""
+    name = "GET configmap 1 KB"
+    if name not in plain:
+        return {}
+    bare = Result(**plain[name]["limit"])
+    found = identity.rows(server, client, folder / "data", rows()[name], bare, **load)
+    for row, values in found.items():
+        print(f"{row:42} {values['ours']['cpu']:9.1f} {bare.cpu:9.1f} {values['ratio']:6.2f}x", flush=True)
+    return found
+
+
 def audit_rows(options: argparse.Namespace, folder: Path, plain: dict[str, Any]) -> dict[str, Any]:
     """The same requests to a server that writes all of them to a file; against the limits of the rows without."""
     wanted = [name for name in AUDITED if name in plain]
@@ -331,6 +345,7 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
             measured[name] = row
             print(f"{name:32} {row['ours']['cpu']:9.1f} {row['limit']['cpu']:9.1f} {row['ratio']:6.2f}x", flush=True)
         limit.stop()
+    measured |= identity_rows(server, client, folder, measured, load)
     if options.only.lower() in POLICY_ROW.lower():
         measured[POLICY_ROW] = policy_row(server, client, folder, load)
     if options.only.lower() in "authorization from cold":
