@@ -25,6 +25,7 @@ MODULES = [
     "reqinfo",  # request path and query to RequestInfo
     "router",  # path trie
     "selector",  # label and field selector matching over cached objects
+    "structwalk",  # walks along structural schemas: anything to prune, defaults, checks of containers
     "typed",  # type-table driven normalisation of object trees
 ]
 

@@ -79,7 +79,7 @@ cdef class Walk:
     cdef tuple rules
     cdef dict members
 
-    def __init__(self):
+    def __cinit__(self):
         self.rules = ()
         self.members = {}
 

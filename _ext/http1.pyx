@@ -151,6 +151,7 @@ cdef class Request:
     cdef readonly double received
     cdef readonly bint upgrade
     cdef readonly int minor
+    cdef readonly BodyReader reader
     cdef bint expects
     cdef list _callbacks
 
@@ -194,4 +195,5 @@ include "http1_parser.pxi"
 include "http1_answer.pxi"
 include "http1_registry.pxi"
 include "http1_stream.pxi"
+include "http1_upload.pxi"
 include "http1_protocol.pxi"

@@ -64,6 +64,7 @@ cdef class RequestParser:
     cdef Py_ssize_t _size
     cdef list _pieces
     cdef bint _keep_alive
+    cdef bint _unlimited             # the body goes to a reader as it comes, whatever its size
 
     def __init__(self, Limits limits not None):
         self._limits = limits
@@ -101,6 +102,7 @@ cdef class RequestParser:
         self._line = self._seek = self._fields = self._count = 0
         self._upgrades = None
         self._codings = 0
+        self._unlimited = False
         self._phase = REQUEST_LINE
 
     cdef void _feed(self, bytes data):
@@ -304,12 +306,10 @@ cdef class RequestParser:
             self._phase = CHUNK_SIZE
             self._left = 1
             return HEAD
-        if self._length > self._limits.body:
-            return TOO_LARGE
         if self._length:
             self._phase = BODY_LENGTH
             self._left = self._length
-            return HEAD
+            return TOO_LARGE if self._length > self._limits.body else HEAD
         return self._finish()
 
     cdef int _check_head(self) except -1:
@@ -421,7 +421,8 @@ cdef class RequestParser:
         size = _chunk_size(self._bytes(), length)
         if size < 0:
             raise RefusedError(400)
-        if size > self._limits.body - self._size:
+        if size > self._limits.body - self._size and not self._unlimited:
+            self._line = self._seek = 0           # whoever goes on meets the line again
             return TOO_LARGE
         self._give(length + 2)
         self._left = size
@@ -434,9 +435,17 @@ cdef class RequestParser:
         return HEAD
 
     cdef void _join(self):
-        if self._pieces is not None:
+        if self._pieces is not None and self._request is not None:
             self._request.body = <bytes>self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
             self._pieces = None
+
+    cdef bytes _take_pieces(self):
+        """What there is of the body so far; the parser keeps none of it."""
+        cdef list pieces = self._pieces
+        self._pieces = None
+        if pieces is None:
+            return b""
+        return <bytes>pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     cdef Event _finish(self) except *:
         if not self._complete:

@@ -29,6 +29,7 @@ cdef class HTTP1Protocol:
     cdef Request _request            # the one being answered
     cdef object _task                # what its answer waits for
     cdef ChunkWriter _writer
+    cdef BodyReader _reader          # takes the body of the request being answered
     cdef Output _output
     cdef State _state
     cdef bint _busy, _running, _write_paused, _read_paused, _eof
@@ -104,6 +105,7 @@ cdef class HTTP1Protocol:
         self._output = None
         self._writer = None
         self._request = None
+        self._end_upload()
         if self._parser is not None:
             self._parser._close()
         if self._task is not None:
@@ -126,6 +128,8 @@ cdef class HTTP1Protocol:
         self._write_paused = False
         if self._output is not None:
             self._pump()
+        elif self._writer is not None:
+            self._writer._drained()
         else:
             self._advance()
 
@@ -137,6 +141,8 @@ cdef class HTTP1Protocol:
                 self._tunnelled(data)
                 return
             self._parser._feed(data)
+            if self._reader is not None and self._reader._on_data is not None:
+                self._upload()
             if self._waits():
                 self._settle()
             else:
@@ -145,6 +151,53 @@ cdef class HTTP1Protocol:
             self._deadline = min(_clock(CLOCK_MONOTONIC) + self._limits.linger, self._linger_end)
             if self._linger_left >= 0:
                 self._dropped(len(data))
+
+    cdef void _begin_upload(self, BodyReader reader) except *:
+        self._parser._unlimited = True
+        if self._request.expects and self._parser._buffered() == 0:
+            self._put(b"HTTP/1.1 100 Continue\r\n\r\n")
+        self._server.loop.call_soon(self._upload_soon, reader)
+
+    def _upload_soon(self, reader):
+        if self._reader is reader:
+            if self._read_paused:                 # since nobody took the body
+                self._resume_reading()
+            self._upload()
+            if self._waits():
+                self._settle()
+
+    cdef void _upload(self) except *:
+        """Give the reader what has come of the body."""
+        cdef BodyReader reader = self._reader
+        cdef Event event = HEAD
+        cdef bytes data
+        try:
+            while event == HEAD:
+                event = self._parser._advance()
+        except RefusedError:
+            self._server._malformed += 1
+            self._abort()
+            return
+        try:
+            data = self._parser._take_pieces()
+            if data:
+                reader._on_data(data)
+            if not self._parser._chunked:
+                self._linger_left = self._parser._left
+            if event == COMPLETE and self._reader is reader:
+                on_end = reader._on_end
+                self._linger = False
+                self._end_upload()
+                on_end()
+        except Exception:
+            logger.exception("who takes a request body failed")
+            self._abort()
+
+    cdef void _end_upload(self):
+        if self._reader is not None:
+            self._reader._close()
+            self._reader = None
+            self._parser._pieces = None
 
     cdef void _tunnelled(self, bytes data) except *:
         try:
@@ -245,6 +298,8 @@ cdef class HTTP1Protocol:
             if not self._parser._chunked:
                 self._linger_left = self._parser._length
             handler = self._server._too_large
+            request.reader = self._reader = BodyReader.__new__(BodyReader)
+            self._reader._protocol = self
             if handler is None:
                 self._plain(413)
                 return
@@ -395,6 +450,7 @@ cdef class HTTP1Protocol:
             return
         self._busy = False
         self._writer = None
+        self._end_upload()
         self._request._callbacks = None
         self._request = None
         if self._linger and self._state == OPEN:

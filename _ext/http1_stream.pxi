@@ -8,6 +8,7 @@ cdef class ChunkWriter:
     cdef bint _chunked
     cdef list _corked                # what start() writes, sent together with the head
     cdef list _callbacks
+    cdef object _on_drain            # called when the client has caught up
     cdef object _on_data             # takes what the client sends after a switch of protocols
 
     @property
@@ -20,6 +21,13 @@ cdef class ChunkWriter:
     def closed(self):
         return self._protocol is None
 
+    @property
+    def congested(self):
+        return self._protocol is not None and self._protocol._write_paused
+
+    def on_drain(self, callback):
+        self._on_drain = callback
+
     def write(self, bytes data not None):
         if self._protocol is not None and data:
             self._send(_chunk(data) if self._chunked else data)
@@ -28,11 +36,11 @@ cdef class ChunkWriter:
         if self._protocol is not None and frames:
             self._send(frames if self._chunked else unframed(frames))
 
-    def finish(self):
+    def finish(self, trailers=()):
         cdef HTTP1Protocol protocol = self._protocol
         if protocol is not None:
             if self._chunked:
-                self._send(b"0\r\n\r\n")
+                self._send(_last_chunk(trailers) if trailers else b"0\r\n\r\n")
             self._uncork()
             self._end()
             protocol._answered()
@@ -89,4 +97,13 @@ cdef class ChunkWriter:
         self._protocol = None
         self._callbacks = None
         self._on_data = None
+        self._on_drain = None
         _run_callbacks(callbacks)
+
+    cdef void _drained(self):
+        if self._on_drain is not None:
+            _run_callbacks([self._on_drain])
+
+
+cdef bytes _last_chunk(trailers):
+    return b"0\r\n%s\r\n" % b"".join([b"%s: %s\r\n" % (name, value) for name, value in trailers])

@@ -25,7 +25,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench import micro_admission, micro_authz, micro_pod, objects
+from bench import custom, identity, micro_admission, micro_authz, micro_pod, micro_webhooks, objects
 from bench.load import Result, Shot, fire, results_folder
 from bench.process import Limit, Measured, Served
 
@@ -33,6 +33,7 @@ TOKEN = "bench-token"
 USER_TOKEN = "bench-user-token"
 NS = f"/api/v1/namespaces/{objects.NAMESPACE}"
 LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{objects.NAMESPACE}/leases"
+THINGS = f"/apis/{custom.GROUP}/v1/namespaces/{objects.NAMESPACE}/things"
 PODS = 1000
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 PARTIAL = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
@@ -41,6 +42,8 @@ JSON = (("Content-Type", "application/json"),)
 APPLY = (("Content-Type", "application/apply-patch+yaml"),)
 POD_ALONE = "decode+validate+encode pod 5 KB"
 ADMISSION = "default admission"
+WEBHOOKS = "webhooks"
+CUSTOM = "custom definitions"
 
 
 def body(tree: objects.Tree) -> str:
@@ -64,6 +67,8 @@ def rows() -> dict[str, Shot]:
         "PartialObjectMetadata 1000": Shot(pods, headers=(("Accept", PARTIAL),)),
         "create configmap 1 KB": Shot(f"{NS}/configmaps", "POST", body(objects.configmap("c-@ID@-@N@")), JSON),
         "create pod": Shot("/api/v1/namespaces/new/pods", "POST", body(objects.pod("p-@ID@-@N@")), JSON),
+        "GET custom resource 1 KB": Shot(f"{THINGS}/one"),
+        "create custom resource 1 KB": Shot(THINGS, "POST", body(custom.thing("c-@ID@-@N@")), JSON),
         "merge patch configmap": Shot(
             f"{NS}/configmaps/patched-@N@", "PATCH", '{"data":{"n":"@N@"}}', MERGE, modulo=64
         ),
@@ -114,6 +119,11 @@ class Client:
             raise RuntimeError(f"{method} {target}: {answer.status} {data[:300]!r}")
         return data
 
+    def until(self, target: str) -> None:
+        """Wait until a path is served."""
+        while self.send("GET", target).startswith(b"404"):
+            time.sleep(0.01)
+
     def raw(self, shot: Shot, number: int) -> bytes:
         """The whole answer, head included, as it came over the wire."""
         text = shot.body.replace("@ID@", "raw").replace("@N@", str(number)).replace("@M@", "1")
@@ -148,6 +158,9 @@ def populate(client: Client) -> None:
         account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
         client.send("POST", f"/api/v1/namespaces/{name}/serviceaccounts", account)
     client.send("POST", f"{NS}/configmaps", objects.configmap("one"))
+    client.send("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", custom.definition("things"))
+    client.until(THINGS)
+    client.send("POST", THINGS, custom.thing("one"))
     for number in range(64):
         client.send("POST", f"{NS}/configmaps", objects.configmap(f"patched-{number}"))
         client.send("POST", LEASES, objects.lease(f"lease-{number}"))
@@ -227,6 +240,20 @@ def start_rows(folder: Path, log: Path) -> dict[str, float]:
     found["start with 10k pods s"] = loaded.ready_seconds
     found["10k pods after restart MB"] = loaded.resident() / 1e6
     loaded.stop()
+    return found
+
+
+def identity_rows(
+    server: Served, client: Client, folder: Path, plain: dict[str, Any], load: dict[str, Any]
+) -> dict[str, Any]:
+    """The first row once more, with each of the other ways to say who asks."""
+    name = "GET configmap 1 KB"
+    if name not in plain:
+        return {}
+    bare = Result(**plain[name]["limit"])
+    found = identity.rows(server, client, folder / "data", rows()[name], bare, **load)
+    for row, values in found.items():
+        print(f"{row:42} {values['ours']['cpu']:9.1f} {bare.cpu:9.1f} {values['ratio']:6.2f}x", flush=True)
     return found
 
 
@@ -318,27 +345,43 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
             measured[name] = row
             print(f"{name:32} {row['ours']['cpu']:9.1f} {row['limit']['cpu']:9.1f} {row['ratio']:6.2f}x", flush=True)
         limit.stop()
+    measured |= identity_rows(server, client, folder, measured, load)
     if options.only.lower() in POLICY_ROW.lower():
         measured[POLICY_ROW] = policy_row(server, client, folder, load)
     if options.only.lower() in "authorization from cold":
-        for name, value in asyncio.run(micro_authz.run(20_000)).items():
-            measured[name] = value
-            print(f"{name:40} {value:9.3f}", flush=True)
+        measured |= _authorization()
     server.stop()
     measured |= audit_rows(options, folder, measured)
     if options.only.lower() in "get fair, two limits":
         measured["priority and fairness"] = fairness_rows(folder, options)
     if options.only.lower() in POD_ALONE:
         measured[POD_ALONE] = _pod_alone(measured)
-    if options.only.lower() in ADMISSION:
-        measured[ADMISSION] = micro_admission.measure()
-        for name, spent in measured[ADMISSION].items():
-            print(f"{ADMISSION + ', ' + name:40} {spent:5.1f}", flush=True)
+    for part, measure in ((ADMISSION, micro_admission.measure), (WEBHOOKS, micro_webhooks.measure)):
+        if options.only.lower() in part:
+            measured[part] = measure()
+            for name, spent in measured[part].items():
+                print(f"{f'{part}, {name}':40} {spent:5.1f}", flush=True)
+    if not options.quick and options.only.lower() in CUSTOM:
+        measured[CUSTOM] = _definitions(folder)
     if not options.quick and options.only.lower() in "start":
         measured["start and memory"] = start_rows(folder, folder / "server.log")
         for name, value in measured["start and memory"].items():
             print(f"{name:32} {value:9.3f}")
     return measured
+
+
+def _authorization() -> dict[str, Any]:
+    found = asyncio.run(micro_authz.run(20_000))
+    for name, value in found.items():
+        print(f"{name:40} {value:9.3f}", flush=True)
+    return dict(found)
+
+
+def _definitions(folder: Path) -> dict[str, float]:
+    found = custom.measure(folder)
+    for name, value in found.items():
+        print(f"{name:40} {value:9.2f}", flush=True)
+    return found
 
 
 def _pod_alone(measured: dict[str, Any]) -> dict[str, float]:

@@ -17,6 +17,7 @@ MODULES = (
     "reqinfo",
     "router",
     "selector",
+    "structwalk",
     "typed",
 )
 

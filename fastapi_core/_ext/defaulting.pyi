@@ -22,7 +22,6 @@ class Fill:
 class Walk:
     """The rules of one type, and the walks of those of its members that have any below them."""
 
-    def __init__(self) -> None: ...
     def define(self, rules: tuple[Callable[[dict[str, Any]], None], ...], members: dict[str, tuple[int, Walk]]) -> None:
         """`rules` are functions of an object; `members` maps names to (SINGLE, LIST or MAP, walk)."""
     @property

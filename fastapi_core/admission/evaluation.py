@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 from fastapi_core import cel
 from fastapi_core.admission.chain import Attributes
 from fastapi_core.admission.matching import kind_of
+from fastapi_core.admission.policies.versions import PendingError
 from fastapi_core.authz import base
 from fastapi_core.authz.base import Authorizer, Decision
 from fastapi_core.cel import Budget, CostError, Environment, EvalError, Program
@@ -229,16 +230,19 @@ def settled(authorizer: RequestAuthorizer, attempt: Callable[[], T]) -> T | Awai
     """What `attempt` returns, at once unless an answer has to be waited for; then it is called again from the start."""
     try:
         return attempt()
-    except WaitingError as error:
+    except (WaitingError, PendingError) as error:
         return _later(authorizer, attempt, error)
 
 
-async def _later(authorizer: RequestAuthorizer, attempt: Callable[[], T], error: WaitingError) -> T:
+async def _later(authorizer: RequestAuthorizer, attempt: Callable[[], T], error: WaitingError | PendingError) -> T:
     while True:
-        await authorizer.wait(error)
+        if isinstance(error, WaitingError):
+            await authorizer.wait(error)
+        else:
+            await error.answer
         try:
             return attempt()
-        except WaitingError as following:
+        except (WaitingError, PendingError) as following:
             error = following
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+import orjson
+
 from fastapi_core.http.client import Target, UpstreamError, send
 from fastapi_core.http.exchange import Header
 
@@ -123,6 +125,21 @@ async def _once(remote: Remote, address: str, method: str, body: bytes, headers:
     finally:
         reply.close()
     return Answer(reply.status, dict(reply.headers), whole)
+
+
+def review_status(answer: Answer, who: str, kind: str) -> dict[str, Any]:
+    """The status of the review (`kind`) that the webhook `who` answered. Raises OutboundError when there is none."""
+    if answer.status not in (200, 201):
+        again = answer.status == 429 or answer.status >= 500
+        raise OutboundError(f"the {who} webhook answered {answer.status}", again=again)
+    try:
+        tree = orjson.loads(answer.body)
+    except orjson.JSONDecodeError:
+        tree = None
+    status = tree.get("status") if isinstance(tree, dict) else None
+    if not isinstance(status, dict):
+        raise OutboundError(f"the {who} webhook answered no {kind}")
+    return status
 
 
 @dataclass(slots=True)

@@ -101,7 +101,8 @@ class WebhookTokens:
             return {}  # not UTF-8: no webhook could be told of it
         for pause in (*BACKOFF, None):
             try:
-                return _status(await outbound.ask(self._remote, "POST", body, timeout=_TIMEOUT))
+                answer = await outbound.ask(self._remote, "POST", body, timeout=_TIMEOUT)
+                return outbound.review_status(answer, "token", "TokenReview")
             except outbound.OutboundError as error:
                 if pause is None or not error.again:
                     raise
@@ -124,20 +125,6 @@ def _said(found: Known | WrongCredential | None, now: float) -> Known | None:
         # Raised anew: an exception keeps the frames it went through.
         raise WrongCredential(*found.reasons)
     return None if found is None else replace(found, until=now + REMEMBER)
-
-
-def _status(answer: outbound.Answer) -> dict[str, Any]:
-    if answer.status not in (200, 201):
-        again = answer.status == 429 or answer.status >= 500
-        raise outbound.OutboundError(f"the token webhook answered {answer.status}", again=again)
-    try:
-        tree = orjson.loads(answer.body)
-    except orjson.JSONDecodeError:
-        tree = None
-    status = tree.get("status") if isinstance(tree, dict) else None
-    if not isinstance(status, dict):
-        raise outbound.OutboundError("the token webhook answered no TokenReview")
-    return status
 
 
 def _texts(value: Any) -> tuple[str, ...]:

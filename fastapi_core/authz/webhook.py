@@ -108,7 +108,8 @@ class WebhookAuthorizer:
         body = orjson.dumps(review)
         for pause in (*BACKOFF, None):
             try:
-                return _status(await outbound.ask(self._remote, "POST", body, timeout=self._settings.timeout))
+                answer = await outbound.ask(self._remote, "POST", body, timeout=self._settings.timeout)
+                return outbound.review_status(answer, "authorization", "SubjectAccessReview")
             except outbound.OutboundError as error:
                 if pause is None or not error.again:
                     raise
@@ -171,20 +172,6 @@ def _selectors(a: Attributes) -> Tree:
 
 def _label(key: str, operator: str, values: list[str]) -> Tree:
     return {"key": key, "operator": operator, **({"values": values} if values else {})}
-
-
-def _status(answer: outbound.Answer) -> Tree:
-    if answer.status not in (200, 201):
-        again = answer.status == 429 or answer.status >= 500
-        raise outbound.OutboundError(f"the authorization webhook answered {answer.status}", again=again)
-    try:
-        tree = orjson.loads(answer.body)
-    except orjson.JSONDecodeError:
-        tree = None
-    status = tree.get("status") if isinstance(tree, dict) else None
-    if not isinstance(status, dict):
-        raise outbound.OutboundError("the authorization webhook answered no SubjectAccessReview")
-    return status
 
 
 def verdict_of(status: Tree) -> Verdict:

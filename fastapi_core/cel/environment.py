@@ -15,6 +15,8 @@ from fastapi_core.cel.types import (
     DURATION,
     DYN,
     INT,
+    LIST,
+    MAP,
     NULL,
     STRING,
     TIMESTAMP,
@@ -141,10 +143,22 @@ def _collect(decl: Decl, types: dict[str, Type]) -> None:
         _collect(decl.elem, types)
 
 
+_SIMPLE: Final = frozenset(
+    kind.kind for kind in (BOOL, INT, UINT, DOUBLE, STRING, BYTES, NULL, TIMESTAMP, DURATION, DYN)
+)
+
+
 def variables_decl(fields: Mapping[str, Type | Decl]) -> Decl:
     """The declaration of `variables`, whose fields are the results of other expressions."""
     made = {
-        name: Field(name, kind if isinstance(kind, Decl) else Decl(kind), keeps_null=True)
+        name: Field(name, kind if isinstance(kind, Decl) else Decl(_kept(kind)), keeps_null=True)
         for name, kind in fields.items()
     }
     return object_decl("kubernetes.variables", made)
+
+
+def _kept(kind: Type) -> Type:
+    """As much of the type of a result as the reference remembers: what is neither simple nor a list or map is dyn."""
+    if kind.kind in (LIST, MAP):
+        return Type(kind.kind, kind.name, tuple(map(_kept, kind.params)))
+    return kind if kind.kind in _SIMPLE else DYN

@@ -44,7 +44,7 @@ async def serve(completed: Completed) -> int:
         finally:
             notify("STOPPING=1\nSTATUS=Shutting down")
             await server.stop()
-    except (OSError, HookError, StorageError) as error:
+    except (OSError, HookError, StorageError, OptionsError) as error:
         print(f"fastapi-core: {_explain(error, completed)}", file=sys.stderr)
         return 1
     return 0

@@ -11,6 +11,7 @@ from datetime import date
 from typing import Final
 
 from fastapi_core.codec.json import number
+from fastapi_core.meta.patterns import Pattern
 
 Scalar = str | int | float | bool | None
 
@@ -32,11 +33,11 @@ MERGE: Final = "<<"
 _INT64_MAX: Final = 2**63 - 1
 _UINT64_MAX: Final = 2**64 - 1
 _STARTS: Final = frozenset("+-.0123456789")
-_INTEGER: Final = re.compile(r"([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))", re.ASCII)
-_FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.ASCII)
-_DOTTED: Final = re.compile(r"\.[0-9]+([eE][-+]?[0-9]+)?", re.ASCII)
-_BASE60: Final = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?", re.ASCII)
-_TIMESTAMP: Final = re.compile(
+_INTEGER: Final = Pattern(r"([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))", re.ASCII)
+_FLOAT: Final = Pattern(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.ASCII)
+_DOTTED: Final = Pattern(r"\.[0-9]+([eE][-+]?[0-9]+)?", re.ASCII)
+_BASE60: Final = Pattern(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?", re.ASCII)
+_TIMESTAMP: Final = Pattern(
     r"(\d{4})-(\d{1,2})-(\d{1,2})"
     r"(?:(?:[Tt](\d{1,2}):(\d{1,2}):(\d{1,2})(?:[.,]\d+)?(?:Z|[+-]\d\d:\d\d))"
     r"|(?: (\d{1,2}):(\d{1,2}):(\d{1,2})(?:[.,]\d+)?))?",

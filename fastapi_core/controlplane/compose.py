@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from fastapi_core import __version__
 from fastapi_core.apis.validation.security import Policy
 from fastapi_core.controlplane import authority, gates, hooks, identity
+from fastapi_core.controlplane.aggregation import Aggregation
 from fastapi_core.controlplane.checks import ORDER
-from fastapi_core.controlplane.custom import CustomResources
+from fastapi_core.controlplane.custom import ConversionWebhooks, CustomResources
 from fastapi_core.controlplane.delegation import Delegation
 from fastapi_core.controlplane.flowcontrol import debug_routes, flow_control
 from fastapi_core.controlplane.metrics import WatchMetrics, export_storage_metrics, export_version_metrics
-from fastapi_core.controlplane.opened import open_store
-from fastapi_core.crd.client import WebhookClient
-from fastapi_core.crd.conversion import converter as conversion
+from fastapi_core.controlplane.opened import Opened, open_store
+from fastapi_core.controlplane.policy_status import PolicyStatus
 from fastapi_core.crd.serving import Surroundings
 from fastapi_core.discovery.documents import DiscoveryDocuments
 from fastapi_core.discovery.endpoints import DiscoveryEndpoints
@@ -35,6 +35,7 @@ from fastapi_core.server.generic import GenericServer
 if TYPE_CHECKING:
     from fastapi_core.options.complete import Completed
     from fastapi_core.options.options import Options
+    from fastapi_core.server.config import ServerConfig
 
 
 async def compose(completed: Completed) -> GenericServer:
@@ -75,33 +76,47 @@ async def compose(completed: Completed) -> GenericServer:
     export_storage_metrics(metrics, opened.storage, opened.cacher, resources.definitions)
     resources.admission = gates.chain(options, resources, config.authorizer, metrics)
     server.on_stop(resources.admission.close, "admission")
-    routes = resources.routes(watches, config.authorizer)
-    routes += discovery.routes()
-    routes += server_routes.routes(server)
-    routes += who.routes(server)
     openapi = OpenAPIEndpoints(OpenAPIDocuments(resources.definitions))
-    routes += _openapi_routes(openapi)
-    version = VersionInfo(product_version=__version__).tree()
-    export_version_metrics(metrics, version)
-    routes += _pages(routes, options, version)
-    routes += index_routes(routes, __version__)
-    routes += server_routes.unlisted(server)
+    routes = resources.routes(watches, config.authorizer)
+    routes += [*discovery.routes(), *who.routes(server), *_openapi_routes(openapi)]
+    routes = _with_pages(routes, server, options)
     if flow is not None:
         routes += debug_routes(flow.control)
     delegation.set_builtin(routes, documents.versions)
-    webhooks = WebhookClient(resources.stores)
-    around = Surroundings(
+    around = _surroundings(opened, config, watches, server)
+    aggregation = Aggregation(completed, resources, delegation, server)
+    aggregation.show(documents, discovery, openapi)
+    custom = CustomResources(resources, around, delegation, discovery, documents, openapi, aggregation.registrations)
+    custom.install(server)
+    aggregation.install(server, documents.versions)
+    PolicyStatus(resources, server).install(server)
+    return server
+
+
+def _surroundings(opened: Opened, config: ServerConfig, watches: WatchServer, server: GenericServer) -> Surroundings:
+    """What custom resources have in common with the built-in ones."""
+    resources = opened.resources
+    webhooks = ConversionWebhooks(resources.stores)
+    server.on_stop(webhooks.close, "conversion webhooks")
+    return Surroundings(
         opened.storage,
         opened.cacher,
         lambda: resources.admission,
         config.authorizer,
         watches,
         resources.backends,
-        lambda definition: conversion(definition, webhooks),
+        webhooks.converter,
     )
-    custom = CustomResources(resources.definitions, resources.stores, around, delegation, discovery, documents, openapi)
-    custom.install(server)
-    return server
+
+
+def _with_pages(routes: list[Route], server: GenericServer, options: Options) -> list[Route]:
+    """The routes, those of the server itself, and the pages that list them all."""
+    version = VersionInfo(product_version=__version__).tree()
+    export_version_metrics(server.metrics, version)
+    found = routes + server_routes.routes(server)
+    found += _pages(found, options, version)
+    found += index_routes(found, __version__)
+    return found + server_routes.unlisted(server)
 
 
 def _pages(routes: list[Route], options: Options, version: dict[str, str]) -> list[Route]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from fastapi_core.aggregation.directory import APISERVICES
 from fastapi_core.controlplane.delegation import Delegation
-from fastapi_core.crd import conditions, registration
+from fastapi_core.crd import conditions
 from fastapi_core.crd.controller import Definitions
 from fastapi_core.crd.definitions import FINALIZER, PREFIX, Definition
-from fastapi_core.crd.registration import Registration
 from fastapi_core.crd.serving import Resource, Surroundings
 from fastapi_core.discovery.endpoints import DiscoveryEndpoints
 from fastapi_core.discovery.live import LiveDocuments
@@ -17,15 +17,50 @@ from fastapi_core.openapi.documents import OpenAPIDocuments
 from fastapi_core.openapi.endpoints import OpenAPIEndpoints
 from fastapi_core.registry import lifecycle
 from fastapi_core.registry.definition import ResourceDefinition, Tree
+from fastapi_core.rest.backends import ENDPOINTS, SERVICES, SLICES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Awaitable, Mapping
 
+    from fastapi_core.aggregation.registration import Registrations
+    from fastapi_core.controlplane.resources import Resources
+    from fastapi_core.crd.client import WebhookClient
+    from fastapi_core.crd.scope import Converter
     from fastapi_core.registry.store import ResourceStore
     from fastapi_core.server.generic import GenericServer
 
 #: Names that are stored where built-in resources are.
-OVERLAPPING = frozenset({PREFIX, registration.PREFIX})
+OVERLAPPING = frozenset({PREFIX, APISERVICES})
+
+
+class ConversionWebhooks:
+    """Converters of definitions; the client is made, and loaded, with the first definition that has a webhook."""
+
+    def __init__(self, stores: Mapping[str, ResourceStore]) -> None:
+        self._stores = stores
+        self._client: WebhookClient | None = None
+
+    def converter(self, definition: Definition) -> Converter | None:
+        """None when versions differ in their names alone."""
+        if definition.conversion.get("strategy") != "Webhook":
+            return None
+        from fastapi_core.crd.conversion import WebhookConverter
+
+        return WebhookConverter(definition.conversion, self._made())
+
+    def _made(self) -> WebhookClient:
+        if self._client is None:
+            from fastapi_core.admission.objects import Objects
+            from fastapi_core.admission.webhooks.services import Services
+            from fastapi_core.crd.client import WebhookClient
+
+            services, slices, endpoints = (Objects(self._stores[prefix]) for prefix in (SERVICES, SLICES, ENDPOINTS))
+            self._client = WebhookClient(Services(services, slices, endpoints))
+        return self._client
+
+    async def close(self) -> None:
+        if self._client is not None:
+            self._client.close()
 
 
 class CustomResources:
@@ -33,25 +68,30 @@ class CustomResources:
 
     def __init__(
         self,
-        definitions: Sequence[ResourceDefinition],
-        stores: Mapping[str, ResourceStore],
+        resources: Resources,
         around: Surroundings,
         delegation: Delegation,
         discovery: DiscoveryEndpoints,
         documents: LiveDocuments,
         openapi: OpenAPIEndpoints,
+        registrations: Registrations,
     ) -> None:
         self._around = around
         self._delegation = delegation
         self._discovery = discovery
         self._documents = documents
         self._openapi = openapi
-        self._definitions = definitions
+        self._served = resources.served
+        self._definitions = resources.definitions
+        resources.conversions.custom = self.convert
+        stores = resources.stores
         self._resources: dict[str, Resource] = {}
         self._groups: dict[str, dict[str, Resource]] = {}
         self._versions: dict[str, set[str]] = {}
-        self._builtin = {store.definition.group for store in stores.values()}
-        self._registration = Registration(stores[registration.PREFIX])
+        self._unpublished: set[str] | None = None
+        """Groups whose documents wait for all definitions of the start; None afterwards."""
+        self._builtin = documents.versions
+        self._registrations = registrations
         self.definitions = Definitions(stores[PREFIX], self, sound_bundle=_sound)
 
     def install(self, server: GenericServer) -> None:
@@ -59,12 +99,14 @@ class CustomResources:
 
         async def begin() -> None:
             await self.definitions.start()
-            await self._registration.start()
 
+        self._unpublished = set()
         self.definitions.follow()
+        groups, self._unpublished = self._unpublished, None
+        for group in groups:
+            self._publish(group)
         server.add_hook("start-apiextensions-controllers", begin)
         server.on_shutdown(self.definitions.stop, "custom resource definitions")
-        server.on_shutdown(self._registration.stop, "custom resource registration")
 
     # What definitions ask for
 
@@ -76,6 +118,9 @@ class CustomResources:
         if definition.key_prefix in OVERLAPPING:
             return
         made = Resource(definition, self._around)
+        for version in self._builtin.get(definition.group, ()):
+            # Whatever is below a built-in group version is answered there.
+            made.versions.pop(version, None)
         self._resources[definition.name] = made
         self._groups.setdefault(definition.group, {})[definition.name] = made
         plural = definition.names.plural
@@ -83,8 +128,9 @@ class CustomResources:
             if version not in made.versions:
                 self._delegation.drop_custom(definition.group, version, plural)
         for name, served in made.versions.items():
-            self._delegation.put_router(definition.group, name, plural, served.router())
+            self._delegation.put_routes(definition.group, name, plural, served)
         self._publish(definition.group)
+        self._served.put(definition.name, [(served.definition, served.scope) for served in made.versions.values()])
         if before is not None:
             self._around.watches.end_resource(definition.group, plural)
 
@@ -96,6 +142,7 @@ class CustomResources:
         for version in before.versions:
             self._delegation.drop_custom(definition.group, version, definition.names.plural)
         self._publish(definition.group)
+        self._served.drop(definition.name)
         self._around.watches.end_resource(definition.group, definition.names.plural)
 
     def store(self, definition: Definition) -> ResourceStore | None:
@@ -104,8 +151,18 @@ class CustomResources:
         known = self._resources.get(definition.name)
         return (known or Resource(definition, self._around)).store
 
+    def convert(self, tree: Tree, source: ResourceDefinition, target: ResourceDefinition) -> Tree | Awaitable[Tree]:
+        """An object of one version in another one (`admission.conversions.CustomConversion`)."""
+        resource = self._resources.get(f"{source.plural}.{source.group}")
+        if resource is None or tree.get("kind") != source.kind or source.group_version == target.group_version:
+            return tree
+        return resource.convert(tree, source, target)
+
     def _publish(self, group: str) -> None:
         """The documents of a group, and its APIServices."""
+        if self._unpublished is not None:
+            self._unpublished.add(group)
+            return
         members = self._groups.get(group, {})
         if not members:
             self._groups.pop(group, None)
@@ -119,7 +176,7 @@ class CustomResources:
         before = self._versions.pop(group, set())
         if versions:
             self._versions[group] = set(versions)
-        self._registration.settle(group, set(versions), before)
+        self._registrations.settle(group, set(versions), before)
 
     def _described(self, previous: OpenAPIDocuments) -> OpenAPIDocuments:
         kinds = [served.described() for made in self._resources.values() for served in made.versions.values()]

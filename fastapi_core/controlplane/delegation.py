@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from fastapi_core._ext.router import Match, Router
 from fastapi_core.request.context import Endpoint
-from fastapi_core.request.routing import ANY, Route, resource_routes
+from fastapi_core.request.routing import ANY, Route, Routes, resource_routes
 
 if TYPE_CHECKING:
     from fastapi_core.registry.definition import ResourceDefinition
@@ -32,17 +32,21 @@ class Snapshot:
     """Groups of the built-in seat."""
     aggregated: Mapping[GroupVersion, Router[Endpoint]] = field(default_factory=dict)
     """Group versions another server answers for, with all that is below them."""
-    custom: Mapping[GroupVersion, Mapping[str, Router[Endpoint]]] = field(default_factory=dict)
+    listed: Mapping[str, Router[Endpoint]] = field(default_factory=dict)
+    """Documents of registered groups, `/apis/GROUP`, whoever serves their versions."""
+    custom: Mapping[GroupVersion, Mapping[str, Routes]] = field(default_factory=dict)
     """Group version -> plural -> the routes of one custom resource."""
     documents: Mapping[str, Router[Endpoint]] = field(default_factory=dict)
     """Discovery of groups that are not built in, `/apis/GROUP` and its versions."""
 
     def lookup(self, path: str) -> Match[Endpoint] | None:
         """Route of a raw path, or None when nobody serves it."""
-        aggregated = self.aggregated
-        if aggregated and path.startswith("/apis/"):
+        if (self.listed or self.aggregated) and path.startswith("/apis/"):
             parts = (unquote(path) if "%" in path else path).split("/")
-            router = aggregated.get((parts[2], parts[3])) if len(parts) > 3 else None
+            if len(parts) == 3 or (len(parts) == 4 and not parts[3]):
+                router = self.listed.get(parts[2])
+            else:
+                router = self.aggregated.get((parts[2], parts[3]))
             if router is not None:
                 # The other server might resolve them, and serve what nobody was asked about here.
                 return None if ".." in parts or "." in parts else router.lookup(path)
@@ -107,10 +111,10 @@ class Delegation:
         resources = {**self.current.custom.get(key, {}), definition.plural: _router(definition, endpoints)}
         self.current = replace(self.current, custom={**self.current.custom, key: resources})
 
-    def put_router(self, group: str, version: str, plural: str, router: Router[Endpoint]) -> None:
+    def put_routes(self, group: str, version: str, plural: str, routes: Routes) -> None:
         """Serve a custom resource in one version by routes of its own."""
         key = (group, version)
-        resources = {**self.current.custom.get(key, {}), plural: router}
+        resources = {**self.current.custom.get(key, {}), plural: routes}
         self.current = replace(self.current, custom={**self.current.custom, key: resources})
 
     def drop_custom(self, group: str, version: str, plural: str) -> None:
@@ -139,6 +143,17 @@ class Delegation:
         methods = {ANY: endpoint}
         router = Router[Endpoint]([(root, methods), (root + "/{rest...}", methods)])
         self.current = replace(self.current, aggregated={**self.current.aggregated, (group, version): router})
+
+    def put_listed(self, group: str, endpoint: Endpoint) -> None:
+        """Let `endpoint` tell of the versions of a group, whoever answers for them."""
+        methods = {ANY: endpoint}
+        router = Router[Endpoint]([(f"/apis/{group}", methods), (f"/apis/{group}/", methods)])
+        self.current = replace(self.current, listed={**self.current.listed, group: router})
+
+    def drop_listed(self, group: str) -> None:
+        """Take it back."""
+        left = {name: router for name, router in self.current.listed.items() if name != group}
+        self.current = replace(self.current, listed=left)
 
     def drop_aggregated(self, group: str, version: str) -> None:
         """Take it back: whoever stands further in answers again."""

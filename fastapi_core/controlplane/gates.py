@@ -37,13 +37,17 @@ if TYPE_CHECKING:
     from fastapi_core.obs.catalog import Metrics
     from fastapi_core.options.admission import Admission
     from fastapi_core.options.options import Options
-    from fastapi_core.registry.definition import ResourceDefinition
+    from fastapi_core.registry.definition import ResourceDefinition, Tree
 
 T = TypeVar("T")
 
 
 #: Plugins that stand behind a feature gate.
-_GATES = {"PodTopologyLabels": "PodTopologyLabelsAdmission", "NodeDeclaredFeatureValidator": "NodeDeclaredFeatures"}
+_GATES = {
+    "PodTopologyLabels": "PodTopologyLabelsAdmission",
+    "NodeDeclaredFeatureValidator": "NodeDeclaredFeatures",
+    "MutatingAdmissionPolicy": "MutatingAdmissionPolicy",
+}
 
 
 def chain(options: Options, resources: Resources, authorizer: Authorizer, metrics: Metrics) -> AdmissionChain:
@@ -154,7 +158,8 @@ class _Makers:
             self.objects("namespaces"),
             self.resources.served,
             self.questions.authorizer,
-            apply_defaults,
+            _complete,
+            self.resources.conversions.convert,
         )
 
     def _validating_policies(self) -> Plugin:
@@ -164,6 +169,7 @@ class _Makers:
             self.objects("namespaces"),
             self.resources.served,
             self.questions.authorizer,
+            self.resources.conversions.convert,
             self.metrics,
         )
 
@@ -211,7 +217,7 @@ class _Makers:
         caller = Caller(self.configured(plugin, credentials.read), services)
         convert = self.resources.conversions.convert
         authorizer = self.questions.authorizer
-        return Surroundings(caller, see("namespaces"), authorizer, self.metrics, convert, apply_defaults)
+        return Surroundings(caller, see("namespaces"), authorizer, self.metrics, convert, _complete)
 
     def _node_restriction(self) -> Plugin:
         from fastapi_core.admission.plugins.node_restriction import NodeRestriction
@@ -261,3 +267,10 @@ def _sources(options: Admission) -> dict[str, Source]:
     from fastapi_core.admission.configuration import read
 
     return read(path)
+
+
+def _complete(definition: ResourceDefinition, tree: Tree) -> None:
+    """What decoding does to an object: fills in defaults, and drops what a custom resource does not know."""
+    apply_defaults(definition, tree)
+    if definition.form is not None:
+        definition.form.prune(tree)

@@ -5,18 +5,17 @@ The controllers of the reference write one condition each; here they are settled
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import urlsplit
 
-from fastapi_core.crd.definitions import Definition, Names
+from fastapi_core.crd.definitions import APPROVAL, Definition, Names
 from fastapi_core.errors import go_quote
 
 Tree = dict[str, Any]
 Condition = tuple[str, str, str, str]
 """Type, status, reason, message."""
 
-APPROVAL = "api-approved.kubernetes.io"
 _POLICY = "see https://github.com/kubernetes/enhancements/pull/1111"
 _CONFORMANT = "KubernetesAPIApprovalPolicyConformant"
 ACCEPTED = ("NamesAccepted", "True", "NoConflicts", "no conflicts found")
@@ -56,10 +55,12 @@ def names_in_use(others: Iterable[Names]) -> tuple[set[str], set[str]]:
     return resources - {""}, kinds - {""}
 
 
-def accept(wanted: Names, accepted: Names, others: Iterable[Names]) -> tuple[Names, Condition]:
+def accept(wanted: Names, accepted: Names, others: Callable[[], Iterable[Names]]) -> tuple[Names, Condition]:
     """The names a definition gets, and its NamesAccepted condition. What conflicts stays as it was; the last conflict
     is the one that is told."""
-    resources, kinds = names_in_use(others)
+    if wanted == accepted:
+        return wanted, ACCEPTED
+    resources, kinds = names_in_use(others())
     condition: Condition | None = None
 
     def settle(new: str, old: str, used: set[str], reason: str) -> str:
@@ -84,11 +85,10 @@ def accept(wanted: Names, accepted: Names, others: Iterable[Names]) -> tuple[Nam
     return names, condition or ACCEPTED
 
 
-def approval(group: str, annotations: Mapping[str, str]) -> Condition | None:
+def approval(group: str, note: str) -> Condition | None:
     """Whether the definition of a protected group has been approved; None for other groups."""
     if not (group in ("k8s.io", "kubernetes.io") or group.endswith((".k8s.io", ".kubernetes.io"))):
         return None
-    note = annotations.get(APPROVAL, "")
     if not note:
         text = f"protected groups must have approval annotation {go_quote(APPROVAL)}, {_POLICY}"
         return (_CONFORMANT, "False", "MissingAnnotation", text)
@@ -109,12 +109,12 @@ def approval(group: str, annotations: Mapping[str, str]) -> Condition | None:
 
 
 def settled(
-    definition: Definition, tree: Tree, others: Iterable[Names], now: str, *, sound_bundle: bool
+    definition: Definition, others: Callable[[], Iterable[Names]], now: str, *, sound_bundle: Callable[[], bool]
 ) -> Tree | None:
-    """The definition with the status it should have; None when it has it."""
+    """The definition with the status it should have; None when it has it, which is found out cheaply."""
     names, condition = accept(definition.names, definition.accepted, others)
     wanted: list[Condition] = []
-    approved = approval(definition.group, tree["metadata"].get("annotations") or {})
+    approved = approval(definition.group, definition.approval)
     if approved is not None:
         wanted.append(approved)
     if definition.preserve:
@@ -122,21 +122,26 @@ def settled(
     wanted.append(condition)
     if not definition.holds("Established"):
         if condition is ACCEPTED:
-            wanted.append(ESTABLISHED if sound_bundle else BAD_BUNDLE)
+            wanted.append(ESTABLISHED if sound_bundle() else BAD_BUNDLE)
         else:
             wanted.append(NOT_ACCEPTED)
     dropped = tuple(
         kind
         for kind, kept in ((_CONFORMANT, approved is not None), ("NonStructuralSchema", definition.preserve))
-        if not kept
+        if not kept and kind in definition.conditions
     )
-    status: Tree = dict(tree.get("status") or {})
-    conditions = with_conditions(status.get("conditions") or [], wanted, now, dropped)
-    if conditions == (status.get("conditions") or []) and names == definition.accepted:
+    if not dropped and names == definition.accepted and all(_told(definition, entry) for entry in wanted):
         return None
-    status["conditions"] = conditions
+    tree = definition.source.tree()
+    status: Tree = dict(tree.get("status") or {})
+    status["conditions"] = with_conditions(status.get("conditions") or [], wanted, now, dropped)
     status["acceptedNames"] = names.tree()
     return {**tree, "status": status}
+
+
+def _told(definition: Definition, condition: Condition) -> bool:
+    found = definition.conditions.get(condition[0])
+    return found is not None and tuple(found.get(name) for name in ("status", "reason", "message")) == condition[1:]
 
 
 def with_conditions(

@@ -105,7 +105,7 @@ class Definitions:
             self._server.serve(definition)
         elif before is not None and before.serving:
             self._server.drop(before)
-        if definition.deleting or self._settled(definition, obj.tree()) is not None:
+        if definition.deleting or self._settled(definition) is not None:
             self.attend(definition.name)
         if before is not None and before.accepted != definition.accepted:
             self._review(definition.group)
@@ -169,17 +169,16 @@ class Definitions:
             if definition.finalizing:
                 await self._finalize(definition)
             return
-        wanted = self._settled(definition, definition.source.tree())
+        wanted = self._settled(definition)
         if wanted is not None:
             await self._store.update(definition.source, wanted)
 
-    def _settled(self, definition: Definition, tree: Tree) -> Tree | None:
+    def _settled(self, definition: Definition) -> Tree | None:
         return conditions.settled(
             definition,
-            tree,
-            self._others(definition),
+            lambda: self._others(definition),
             lifecycle.timestamp(),
-            sound_bundle=self._sound_bundle(definition),
+            sound_bundle=lambda: self._sound_bundle(definition),
         )
 
     def _others(self, definition: Definition) -> Iterable[Names]:

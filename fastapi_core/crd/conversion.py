@@ -5,15 +5,12 @@ from __future__ import annotations
 import ssl
 from base64 import b64decode
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from fastapi_core.codec import json as json_codec
 from fastapi_core.crd.client import RequestError
 from fastapi_core.errors import APIError, go_quote
 from fastapi_core.registry import lifecycle
-
-if TYPE_CHECKING:
-    from fastapi_core.crd.definitions import Definition
 
 Tree = dict[str, Any]
 KNOWN = ("v1", "v1beta1")
@@ -135,17 +132,10 @@ def failure(text: str) -> APIError:
     return APIError("", text, code=500)
 
 
-def converter(definition: Definition, caller: Caller) -> WebhookConverter | None:
-    """The converter of a definition; None when versions differ in their names alone."""
-    if definition.conversion.get("strategy") != "Webhook":
-        return None
-    return WebhookConverter(definition.conversion, caller)
-
-
 def sound_bundle(bundle: str) -> bool:
     """Whether a caBundle holds certificates."""
     try:
-        ssl.create_default_context(cadata=b64decode(bundle).decode("ascii"))
+        ssl.create_default_context(cadata=b64decode(bundle, validate=True).decode("ascii"))
     except (ssl.SSLError, ValueError):
         return False
     return True

@@ -16,6 +16,7 @@ Tree = dict[str, Any]
 
 GROUP = "apiextensions.k8s.io"
 PREFIX = "/registry/apiextensions.k8s.io/customresourcedefinitions/"
+APPROVAL = "api-approved.kubernetes.io"
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
@@ -112,6 +113,8 @@ class Definition:
     deleting: bool
     finalizing: bool
     """It has our finalizer."""
+    approval: str
+    """What its annotation says of its approval."""
 
     @property
     def storage_version(self) -> str:
@@ -170,6 +173,7 @@ def read(source: CachedObject) -> Definition:
         tuple(status.get("storedVersions") or ()),
         bool(metadata.get("deletionTimestamp")),
         FINALIZER in (metadata.get("finalizers") or ()),
+        (metadata.get("annotations") or {}).get(APPROVAL, ""),
     )
 
 

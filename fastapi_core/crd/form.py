@@ -35,6 +35,10 @@ class LazyForm:
             self._schema = compiled(schema_of(self._source, self._version), preserve=self._preserve)
         return self._schema
 
+    def openapi(self) -> Tree | None:
+        """The schema as it is written in the definition."""
+        return schema_of(self._source, self._version)
+
     def prune(self, tree: Tree) -> list[str]:
         return self.schema.prune(tree)
 

@@ -6,16 +6,17 @@ anything: definitions are validated elsewhere, and a table is printed whatever t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
+from fastapi_core.meta.patterns import Pattern
+
 Step = Callable[[Iterable[Any]], Iterator[Any]]
 
-_NAME = re.compile(r"(?:\\.|[^.\[\]\s{}()?@*'\"\\])+")
-_ESCAPE = re.compile(r"\\(.)")
-_SLICE = re.compile(r"(-?\d*)(?::(-?\d*))?(?::(-?\d*))?")
-_COMPARE = re.compile(r"\s*(==|!=|<=|>=|<|>)\s*")
+_NAME = Pattern(r"(?:\\.|[^.\[\]\s{}()?@*'\"\\])+")
+_ESCAPE = Pattern(r"\\(.)")
+_SLICE = Pattern(r"(-?\d*)(?::(-?\d*))?(?::(-?\d*))?")
+_COMPARE = Pattern(r"\s*(==|!=|<=|>=|<|>)\s*")
 _ABSENT: Final = object()
 
 

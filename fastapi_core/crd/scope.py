@@ -183,6 +183,9 @@ class CustomScope(Scope):
         self.remember(obj, view)
         return view
 
+    def is_ready(self, objects: Sequence[CachedObject]) -> bool:
+        return self.family.converter is None or all(map(self._known, objects))
+
     def ready(self, objects: Sequence[CachedObject]) -> Awaitable[None] | None:
         if self.family.converter is None:
             return None
@@ -240,7 +243,7 @@ class CustomScope(Scope):
     def _selectable(self, obj: CachedObject) -> dict[str, str]:
         values = {"metadata.name": obj.name, "metadata.namespace": obj.namespace}
         if self.definition.selectable_fields:
-            tree = self.view(obj).tree() if self.ready((obj,)) is None else obj.tree()
+            tree = self.view(obj).tree() if self.is_ready((obj,)) else obj.tree()
             for name, path in self.definition.selectable_fields.items():
                 values[name] = text_at(tree, path)
         return values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -9,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from fastapi_core import errors
-from fastapi_core._ext.router import Router
+from fastapi_core._ext.router import Match, Router
 from fastapi_core.crd.definitions import VERBS, Definition, Names, Version, schema_of
 from fastapi_core.crd.form import CustomType, LazyForm
 from fastapi_core.crd.scope import Converter, CustomScope, CustomStore, Family
 from fastapi_core.crd.strategy import Rules, steps
 from fastapi_core.openapi.custom import CustomKind
 from fastapi_core.registry.definition import ResourceDefinition, Subresource
-from fastapi_core.request.routing import ANY
+from fastapi_core.request.routing import ANY, Route
 from fastapi_core.request.status import page_not_found
 from fastapi_core.rest.install import endpoints
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 Tree = dict[str, Any]
 _STATUS_VERBS = ("get", "patch", "update")
 _EVERYWHERE = frozenset({"list", "watch"})
+_NAMED = frozenset({"get", "update", "patch", "delete"})
 TERMINATING = "create not allowed while custom resource definition is terminating"
 
 
@@ -96,6 +98,19 @@ class Resource:
             self.store.fresh_for = scope
         return scope
 
+    def convert(self, tree: Tree, source: ResourceDefinition, target: ResourceDefinition) -> Tree | Awaitable[Tree]:
+        """A copy of an object in another version."""
+        converter = self.family.converter
+        if converter is None:
+            return _pruned(target, {**copy.deepcopy(tree), "apiVersion": target.group_version})
+        return self._converted(converter, tree, source, target)
+
+    async def _converted(
+        self, converter: Converter, tree: Tree, source: ResourceDefinition, target: ResourceDefinition
+    ) -> Tree:
+        made = await converter.convert([tree], source.kind, source.group_version, target.group_version)
+        return _pruned(target, made[0])
+
     async def guard(self, ctx: RequestContext, tree: Tree, old: Tree | None) -> None:
         """Nothing new comes to a definition that is on its way out, by whatever verb."""
         if old is None and self.definition.holds("Terminating"):
@@ -104,21 +119,33 @@ class Resource:
             raise errors.forbidden(definition.names.plural, definition.group, name, TERMINATING)
 
 
+def _pruned(definition: ResourceDefinition, tree: Tree) -> Tree:
+    if definition.form is not None:
+        definition.form.coerce(tree, drop=True)
+        definition.form.prune(tree)
+    return tree
+
+
 class ServedVersion:
     """One version: declared at once, for discovery; everything else is made with the first request."""
 
-    __slots__ = ("_resource", "_table", "definition", "version")
+    __slots__ = ("_described", "_match", "_resource", "_scope", "_table", "definition", "version")
 
     def __init__(self, resource: Resource, version: Version) -> None:
         self._resource = resource
         self.version = version
         self.definition = declare(resource.definition, version, resource.forms[version.name])
+        self._scope: CustomScope | None = None
         self._table: Mapping[str, Endpoint] | None = None
+        self._match: Match[Endpoint] | None = None
+        self._described: CustomKind | None = None
 
-    def router(self) -> Router[Endpoint]:
-        """Takes every path below the version; what it names is read from the request."""
-        root = f"/apis/{self.definition.group}/{self.definition.version}"
-        return Router([(root + "/{rest...}", {ANY: self.serve})])
+    def lookup(self, path: str) -> Match[Endpoint] | None:
+        """Takes every path that names the resource; what else it names is read from the request."""
+        if self._match is None:
+            routes: list[Route] = [("/x", {ANY: self.serve})]
+            self._match = Router(routes).lookup("/x")
+        return self._match
 
     def serve(self, ctx: RequestContext) -> Answer | Awaitable[Answer]:
         info = ctx.info
@@ -136,6 +163,8 @@ class ServedVersion:
         sub = info.subresource
         if sub and sub not in definition.subresources:
             raise errors.not_found(definition.plural, definition.group, info.name)
+        if not info.name and verb in _NAMED:
+            raise errors.bad_request("name must be provided")
         endpoint = table.get(f"{sub}:{verb}" if sub else verb)
         if endpoint is None:
             kind = errors.qualified(definition.plural, definition.group)
@@ -146,15 +175,25 @@ class ServedVersion:
 
     def described(self) -> CustomKind:
         """As OpenAPI documents tell of it."""
+        if self._described is not None:
+            return self._described
         source, name = self._resource.definition.source, self.version.name
         metadata = orjson.loads(source.metadata())
         digest = f"{metadata.get('uid')}/{metadata.get('generation')}/{self._resource.definition.accepted}/{name}"
         preserve = self._resource.definition.preserve
-        return CustomKind(self.definition, digest, lambda: schema_of(source, name), preserve)
+        self._described = CustomKind(self.definition, digest, lambda: schema_of(source, name), preserve)
+        return self._described
+
+    def scope(self) -> CustomScope:
+        """Its objects as this version shows them."""
+        scope = self._scope
+        if scope is None:
+            scope = self._scope = self._resource.scope(self.version, self.definition)
+        return scope
 
     def _made(self) -> Mapping[str, Endpoint]:
         resource = self._resource
-        scope = resource.scope(self.version, self.definition)
+        scope = self.scope()
         table = endpoints(scope, resource.around.watches, resource.around.backends)
         # A list decides itself whether the query asks for a watch.
         table["watch"] = table["list"]

@@ -111,6 +111,14 @@ class DiscoveryDocuments:
         self.aggregated_core = Document(_aggregated(core))
         self.aggregated_groups = Document(_aggregated(named))
 
+    def group(self, name: str) -> Document | None:
+        """`/apis/NAME`."""
+        return self.groups.get(name)
+
+    def resource_list(self, group: str, version: str) -> Document | None:
+        """What a group version serves."""
+        return self.resource_lists.get((group, version))
+
 
 def _priority(known: Mapping[str, GroupPriority], group: str) -> GroupPriority:
     return known.get(group, priorities.DEFAULT)

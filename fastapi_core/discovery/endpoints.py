@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fastapi_core.discovery.accept import check_service, choose
 from fastapi_core.discovery.documents import DiscoveryDocuments, Document
@@ -23,6 +23,16 @@ DumpYAML = Callable[[dict[str, Any]], bytes]
 _AGGREGATED_TYPE = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
+class Shown(Protocol):
+    """What stands in the lists of groups, and in the documents of groups."""
+
+    @property
+    def group_list(self) -> Document: ...
+    @property
+    def aggregated_groups(self) -> Document: ...
+    def group(self, name: str) -> Document | None: ...
+
+
 class DiscoveryEndpoints:
     """Serves `documents`, which may be replaced at any time by newer ones.
 
@@ -31,6 +41,8 @@ class DiscoveryEndpoints:
 
     def __init__(self, documents: DiscoveryDocuments | LiveDocuments, dump_yaml: DumpYAML) -> None:
         self.documents = documents
+        self.shown: Callable[[DiscoveryDocuments | LiveDocuments], Shown] = lambda documents: documents
+        """What is told of the documents: they, or they and those of others."""
         self._dump_yaml = dump_yaml
 
     def routes(self) -> list[Route]:
@@ -39,7 +51,7 @@ class DiscoveryEndpoints:
         for group, versions in self.documents.versions.items():
             root = f"/apis/{group}" if group else "/api"
             if group:
-                routes += [(root, {ANY: self._group(group)}), (root + "/", {ANY: self._group(group)})]
+                routes += [(root, {ANY: self.group(group)}), (root + "/", {ANY: self.group(group)})]
             else:
                 routes.append(("/api{/}", {"GET": self.core}))
             for version in versions:
@@ -51,7 +63,7 @@ class DiscoveryEndpoints:
     def group_routes(self, group: str, versions: Iterable[str], *, whole: bool = True) -> list[Route]:
         """Routes of a group of custom resources; `whole` False: the group's own document is routed elsewhere."""
         root = f"/apis/{group}"
-        routes: list[Route] = [(root + "{/}", {ANY: self._group(group)})] if whole else []
+        routes: list[Route] = [(root + "{/}", {ANY: self.group(group)})] if whole else []
         for version in versions:
             routes.append((f"{root}/{version}{{/}}", {ANY: self._resource_list(group, version, service=False)}))
         return routes
@@ -64,18 +76,21 @@ class DiscoveryEndpoints:
 
     def group_list(self, ctx: RequestContext) -> Response:
         """`/apis`."""
-        return self._answer(ctx, _accept(ctx), self.documents.group_list, self.documents.aggregated_groups)
+        shown = self.shown(self.documents)
+        return self._answer(ctx, _accept(ctx), shown.group_list, shown.aggregated_groups)
 
-    def _group(self, group: str) -> Endpoint:
+    def group(self, group: str) -> Endpoint:
+        """`/apis/GROUP`."""
+
         def endpoint(ctx: RequestContext) -> Response:
-            document = self.documents.groups.get(group)
+            document = self.shown(self.documents).group(group)
             return page_not_found() if document is None else self._answer(ctx, _accept(ctx), document)
 
         return endpoint
 
     def _resource_list(self, group: str, version: str, *, service: bool) -> Endpoint:
         def endpoint(ctx: RequestContext) -> Response:
-            document = self.documents.resource_lists.get((group, version))
+            document = self.documents.resource_list(group, version)
             if document is None:
                 return page_not_found()
             accept = _accept(ctx)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import orjson
 
@@ -21,13 +21,6 @@ _END: Final = b"]}\n"
 NOBODY: Final[frozenset[tuple[str, str]]] = frozenset()
 
 
-class _Group(NamedTuple):
-    """What a group adds to the lists of all groups."""
-
-    entry: bytes
-    nested: bytes
-
-
 class LiveDocuments:
     """Stands where `DiscoveryDocuments` may stand. Groups of custom resources come behind the built-in ones, by name:
     all have the same priority."""
@@ -37,12 +30,13 @@ class LiveDocuments:
         self._own: dict[str, list[ResourceDefinition]] = {}
         for definition in definitions:
             self._own.setdefault(definition.group, []).append(definition)
-        self._custom: dict[str, _Group] = {}
+        self._groups: dict[str, _Group] = {}
         self._order: list[str] = []
         self.versions: Mapping[str, tuple[str, ...]] = builtin.versions
         self.custom = NOBODY
-        self.groups: dict[str, Document] = dict(builtin.groups)
-        self.resource_lists: dict[tuple[str, str], Document] = dict(builtin.resource_lists)
+        self._builtin_parts: dict[str, bytes] = {}
+        self.generation = 0
+        """Grows with every change."""
         self._listed: Document | None = None
         self._nested: Document | None = None
 
@@ -57,60 +51,94 @@ class LiveDocuments:
     def rebase(self, builtin: DiscoveryDocuments) -> None:
         """Other documents of the same built-in groups."""
         self._builtin = builtin
+        self._builtin_parts = {}
+        self.generation += 1
 
     def put(self, group: str, definitions: Sequence[ResourceDefinition]) -> tuple[str, ...]:
         """The custom resources of a group, in all served versions (none: it has none any more); the versions that
-        are made up of them, in order."""
+        only they make up."""
         own = self._own.get(group, [])
-        for key in [key for key in self.resource_lists if key[0] == group] if own else self._versions(group):
-            self.resource_lists.pop(key, None)
         self._listed = self._nested = None
-        everything = [*own, *definitions]
-        if not everything:
-            self._forget(group)
-            return ()
-        made = DiscoveryDocuments(everything)
-        self.groups[group] = made.groups[group]
-        self.resource_lists.update(made.resource_lists)
-        entry = orjson.dumps(made.group_list.tree["groups"][0])
-        nested = orjson.dumps(made.aggregated_groups.tree["items"][0])
-        if group not in self._custom and not own:
-            insort(self._order, group)
-        self._custom[group] = _Group(entry, nested)
-        return tuple(version for version in made.versions[group] if (group, version) in made.custom)
+        self.generation += 1
+        known = self._groups.pop(group, None)
+        if definitions:
+            self._groups[group] = _Group([*own, *definitions])
+        if not own:
+            if definitions and known is None:
+                insort(self._order, group)
+            elif known is not None and not definitions:
+                del self._order[bisect_left(self._order, group)]
+        builtin = {definition.version for definition in own}
+        return tuple(dict.fromkeys(d.version for d in definitions if d.version not in builtin))
 
-    def _versions(self, group: str) -> list[tuple[str, str]]:
-        found = self._custom.get(group)
-        if found is None:
-            return []
-        return [(group, entry["version"]) for entry in orjson.loads(found.entry)["versions"]]
+    def group(self, name: str) -> Document | None:
+        found = self._groups.get(name)
+        return self._builtin.group(name) if found is None else found.documents.group(name)
 
-    def _forget(self, group: str) -> None:
-        if self._custom.pop(group, None) is not None:
-            del self._order[bisect_left(self._order, group)]
-            self.groups.pop(group, None)
+    def resource_list(self, group: str, version: str) -> Document | None:
+        found = self._groups.get(group)
+        documents = self._builtin if found is None else found.documents
+        return documents.resource_list(group, version)
 
     @property
     def group_list(self) -> Document:
         if self._listed is None:
-            self._listed = Document(_LIST + b",".join(self._parts(nested=False)) + _END)
+            builtin = self._builtin.group_list.tree["groups"]
+            parts = [self._part(item["name"], item, nested=False) for item in builtin]
+            parts += [self._groups[group].entry for group in self._order]
+            self._listed = Document(_LIST + b",".join(parts) + _END)
         return self._listed
 
     @property
     def aggregated_groups(self) -> Document:
         if self._nested is None:
-            self._nested = Document(_NESTED + b",".join(self._parts(nested=True)) + _END)
+            builtin = self._builtin.aggregated_groups.tree["items"]
+            parts = [self._part(item["metadata"]["name"], item, nested=True) for item in builtin]
+            parts += [self._groups[group].nested for group in self._order]
+            self._nested = Document(_NESTED + b",".join(parts) + _END)
         return self._nested
 
-    def _parts(self, *, nested: bool) -> list[bytes]:
-        tree = self._builtin.aggregated_groups.tree["items"] if nested else self._builtin.group_list.tree["groups"]
-        parts = []
-        for item in tree:
-            changed = self._custom.get(item["metadata"]["name"] if nested else item["name"])
-            if changed is None:
-                parts.append(orjson.dumps(item))
-            else:
-                parts.append(changed.nested if nested else changed.entry)
-        own = (self._custom[group] for group in self._order)
-        parts += [group.nested if nested else group.entry for group in own]
-        return parts
+    def parts(self) -> dict[str, bytes]:
+        """Group -> what it adds to the aggregated document."""
+        if not self._builtin_parts:
+            items = self._builtin.aggregated_groups.tree["items"]
+            self._builtin_parts = {item["metadata"]["name"]: orjson.dumps(item) for item in items}
+        return self._builtin_parts | {group: found.nested for group, found in self._groups.items()}
+
+    def _part(self, group: str, item: object, *, nested: bool) -> bytes:
+        """What a built-in group adds to a list, with the custom resources in it."""
+        found = self._groups.get(group)
+        if found is None:
+            return orjson.dumps(item)
+        return found.nested if nested else found.entry
+
+
+class _Group:
+    """A group with custom resources; everything is made when it is asked for."""
+
+    __slots__ = ("_definitions", "_documents", "_entry", "_nested")
+
+    def __init__(self, definitions: Sequence[ResourceDefinition]) -> None:
+        self._definitions = definitions
+        self._documents: DiscoveryDocuments | None = None
+        self._entry = self._nested = b""
+
+    @property
+    def documents(self) -> DiscoveryDocuments:
+        if self._documents is None:
+            self._documents = DiscoveryDocuments(self._definitions)
+        return self._documents
+
+    @property
+    def entry(self) -> bytes:
+        """What it adds to the list of groups."""
+        if not self._entry:
+            self._entry = orjson.dumps(self.documents.group_list.tree["groups"][0])
+        return self._entry
+
+    @property
+    def nested(self) -> bytes:
+        """What it adds to the aggregated document."""
+        if not self._nested:
+            self._nested = orjson.dumps(self.documents.aggregated_groups.tree["items"][0])
+        return self._nested

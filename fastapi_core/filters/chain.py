@@ -68,7 +68,7 @@ class Chains:
 def build_chains(config: ChainConfig) -> Chains:
     """The chains share their filters, so limits and metrics see all requests."""
     inner = filters(config)
-    twin = [*inner[:-1], Filter("too-large", before=TooLarge(config.body_limit).before)]
+    twin = [*inner[:-1], Filter("too-large", before=TooLarge(config.body_limit, config.router).before)]
     # No secret stands for the server itself: only who holds this chain can speak in its name.
     own = [Filter(f.name, before=itself) if f.name == "authentication" else f for f in inner]
     return Chains(Chain(inner), Chain(twin), Chain(own))

@@ -51,8 +51,16 @@ class TooLarge:
     Who may not ask at all still hears that first.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, router: Callable[[], Routes]) -> None:
         self._limit = limit
+        self._router = router
 
-    def before(self, ctx: RequestContext) -> Answer:
+    def before(self, ctx: RequestContext) -> Answer | Awaitable[Answer]:
+        match = self._router().lookup(ctx.request.path)
+        if match is not None:
+            endpoint = match.methods.get(ANY)
+            # One that passes bodies on as they come (`ctx.request.reader`).
+            if getattr(endpoint, "any_size", False):
+                ctx.matched = True
+                return endpoint(ctx)  # type: ignore[misc]
         raise too_large(self._limit)

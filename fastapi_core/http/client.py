@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from fastapi_core.http.exchange import Header
+
+if TYPE_CHECKING:
+    import socket
 
 HEAD_LIMIT = 1 << 20
 _PIECE = 1 << 16
@@ -20,6 +24,14 @@ class UpstreamError(Exception):
     """The other side cannot be reached or does not speak HTTP; the text is as clients know it."""
 
 
+class Tunnel(Protocol):
+    """A way to servers in another network."""
+
+    async def open(self, host: str, port: int) -> socket.socket:
+        """A socket whose bytes go to that server and come from it. Raises OSError."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """Where a request goes. `tls` None for plain HTTP."""
@@ -29,6 +41,8 @@ class Target:
     tls: ssl.SSLContext | None = None
     name: str = ""
     """Whom the certificate must be of, where that is not the host."""
+    through: Tunnel | None = None
+    """How to get there, where it is not reached directly."""
 
     @property
     def authority(self) -> str:
@@ -133,14 +147,29 @@ class _Reader(asyncio.StreamReader):
         self.feed_eof()
 
 
+_P = TypeVar("_P", bound=asyncio.BaseProtocol)
+
+
+async def create_transport(
+    loop: asyncio.AbstractEventLoop, protocol: Callable[[], _P], target: Target
+) -> tuple[asyncio.Transport, _P]:
+    """A connection to `target`. Raises OSError."""
+    name = (target.name or target.host) if target.tls is not None else None
+    if target.through is None:
+        return await loop.create_connection(protocol, target.host, target.port, ssl=target.tls, server_hostname=name)
+    sock = await target.through.open(target.host, target.port)
+    try:
+        return await loop.create_connection(protocol, sock=sock, ssl=target.tls, server_hostname=name)
+    except BaseException:
+        sock.close()
+        raise
+
+
 async def _open(target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     loop = asyncio.get_running_loop()
     reader = _Reader(limit=HEAD_LIMIT, loop=loop)
     protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
-    name = (target.name or None) if target.tls is not None else None
-    transport, _ = await loop.create_connection(
-        lambda: protocol, target.host, target.port, ssl=target.tls, server_hostname=name
-    )
+    transport, _ = await create_transport(loop, lambda: protocol, target)
     return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
 
 

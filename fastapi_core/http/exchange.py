@@ -51,14 +51,21 @@ class StreamWriter(Protocol):
     def closed(self) -> bool:
         """True once the client is gone or the stream has been ended."""
 
+    @property
+    def congested(self) -> bool:
+        """True while the client is so far behind that a producer should wait for `on_drain`."""
+
+    def on_drain(self, callback: Callable[[], None]) -> None:
+        """Call whenever a client that was behind has caught up."""
+
     def write(self, data: bytes) -> None:
         """Send one chunk (the writer frames it)."""
 
     def write_framed(self, frames: bytes) -> None:
         """Send bytes that already carry chunk framing (`hex CRLF data CRLF`), shared between many clients."""
 
-    def finish(self) -> None:
-        """End the stream normally; the connection stays usable."""
+    def finish(self, trailers: Sequence[Header] = ()) -> None:
+        """End the stream normally; the connection stays usable. Trailers get lost where there are no chunks."""
 
     def abort(self) -> None:
         """Cut the connection: the client sees an incomplete body."""

@@ -51,7 +51,7 @@ class _Connection(asyncio.Protocol):
         self._reset()
 
     def _reset(self) -> None:
-        self._parser = httptools.HttpResponseParser(self)
+        self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
         self._headers: dict[bytes, bytes] = {}
         self._parts: list[bytes] = []
         self._size = 0
@@ -80,8 +80,11 @@ class _Connection(asyncio.Protocol):
             if self._head > HEAD_LIMIT:
                 self._fail(UpstreamError(f"net/http: server response headers exceeded {HEAD_LIMIT} bytes; aborted"))
                 return
+        parser = self._parser
+        if parser is None:
+            return
         try:
-            self._parser.feed_data(data)
+            parser.feed_data(data)
         except httptools.HttpParserUpgrade:
             self._fail(UpstreamError("net/http: HTTP/1.x transport connection broken: unexpected upgrade"))
         except httptools.HttpParserError as error:
@@ -112,24 +115,36 @@ class _Connection(asyncio.Protocol):
         self._headers[name.lower()] = value
 
     def on_headers_complete(self) -> None:
-        if self._parser.get_status_code() >= 200:
+        if self._parser is not None and self._parser.get_status_code() >= 200:
             self._in_body = True
 
     def on_body(self, body: bytes) -> None:
+        if self.answer is None:
+            return
         self._parts.append(body)
         self._size += len(body)
         if self._size > self.limit:
             self._fail(BodyError(f"the answer is longer than {self.limit} bytes"))
 
     def on_message_complete(self) -> None:
-        status = self._parser.get_status_code()
+        parser = self._parser
+        if parser is None:
+            return
+        status = parser.get_status_code()
         if status < 200:
             self._headers = {}
             return
         answer, self.answer = self.answer, None
-        self._reusable = self.open and self._parser.should_keep_alive()
+        self._reusable = self.open and parser.should_keep_alive()
         if answer is not None and not answer.done():
             answer.set_result(Whole(status, self._headers, b"".join(self._parts)))
+        self._forget()
+
+    def _forget(self) -> None:
+        """Let go of the answer, and of the parser, which holds on to us."""
+        self._parser = None
+        self._parts = []
+        self._headers = {}
 
     # Asking
 
@@ -154,6 +169,7 @@ class _Connection(asyncio.Protocol):
     def abort(self) -> None:
         self.open = False
         self.answer = None
+        self._forget()
         if self.transport is not None:
             self.transport.abort()
 
@@ -168,32 +184,24 @@ def _words(error: Exception) -> str:
     return (error.strerror or "").lower() or str(error) if isinstance(error, OSError) else str(error)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where to connect: an address, and the name its certificate must be for (not the address's own, when given)."""
-
-    target: Target
-    name: str = ""
-
-
 @dataclass(slots=True)
 class Kept:
     """Connections to many servers. `limit`: the longest body of an answer in bytes."""
 
     limit: int
-    _idle: dict[Place, list[_Connection]] = field(default_factory=dict)
+    _idle: dict[Target, list[_Connection]] = field(default_factory=dict)
 
-    async def ask(self, place: Place, request: bytes) -> Whole:
+    async def ask(self, target: Target, request: bytes) -> Whole:
         """One request, head and body, and its whole answer. Raises UpstreamError; the caller sets the time limit."""
         while True:
-            connection = self._take(place)
+            connection = self._take(target)
             if connection is None:
-                connection = await self._open(place)
+                connection = await self._open(target)
             try:
                 answer = await connection.ask(request)
             except _GoneError:
                 continue
-            self._give(place, connection)
+            self._give(target, connection)
             return answer
 
     def close(self) -> None:
@@ -203,8 +211,8 @@ class Kept:
                 connection.abort()
         self._idle.clear()
 
-    def _take(self, place: Place) -> _Connection | None:
-        waiting = self._idle.get(place)
+    def _take(self, target: Target) -> _Connection | None:
+        waiting = self._idle.get(target)
         oldest = monotonic() - IDLE_SECONDS
         while waiting:
             connection = waiting.pop()
@@ -214,15 +222,15 @@ class Kept:
             connection.abort()
         return None
 
-    def _give(self, place: Place, connection: _Connection) -> None:
+    def _give(self, target: Target, connection: _Connection) -> None:
         if not connection.reusable:
             connection.abort()
             return
         connection.since = monotonic()
-        waiting = self._idle.get(place)
+        waiting = self._idle.get(target)
         if waiting is None:
             self._tidy()
-            waiting = self._idle[place] = []
+            waiting = self._idle[target] = []
         if len(waiting) >= KEPT:
             connection.abort()
         else:
@@ -231,17 +239,16 @@ class Kept:
     def _tidy(self) -> None:
         """Whenever a new address turns up: forget those that have not been asked for long."""
         oldest = monotonic() - IDLE_SECONDS
-        for place, waiting in list(self._idle.items()):
+        for target, waiting in list(self._idle.items()):
             for connection in [c for c in waiting if not c.open or c.since <= oldest]:
                 waiting.remove(connection)
                 connection.abort()
             if not waiting:
-                del self._idle[place]
+                del self._idle[target]
 
-    async def _open(self, place: Place) -> _Connection:
+    async def _open(self, target: Target) -> _Connection:
         loop = asyncio.get_running_loop()
-        target = place.target
-        name = (place.name or target.host) if target.tls is not None else None
+        name = (target.name or target.host) if target.tls is not None else None
         try:
             _, connection = await loop.create_connection(
                 lambda: _Connection(self.limit), target.host, target.port, ssl=target.tls, server_hostname=name

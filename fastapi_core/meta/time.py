@@ -11,32 +11,34 @@ import time as _clock
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from fastapi_core.meta.patterns import Pattern
+
 LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
 LAYOUT_MICRO: Final = "2006-01-02T15:04:05.000000Z07:00"
 ZERO: Final = datetime(1, 1, 1, tzinfo=UTC)
 
-_CANONICAL: Final = re.compile(
+_CANONICAL: Final = Pattern(
     r"\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)|02-(?:0[1-9]|1\d|2[0-8]))"
     r"T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{6})?Z",
     re.ASCII,
 )
 #: (pattern, name of the layout element) in order; a failure quotes the rest of the text and the element.
 _HEAD: Final = (
-    (re.compile(r"\d{4}", re.ASCII), "2006"),
-    (re.compile("-"), "-"),
-    (re.compile(r"\d{2}", re.ASCII), "01"),
-    (re.compile("-"), "-"),
-    (re.compile(r"\d{2}", re.ASCII), "02"),
-    (re.compile("T"), "T"),
-    (re.compile(r"\d{1,2}", re.ASCII), "15"),
-    (re.compile(":"), ":"),
-    (re.compile(r"\d{2}", re.ASCII), "04"),
-    (re.compile(":"), ":"),
-    (re.compile(r"\d{2}", re.ASCII), "05"),
+    (Pattern(r"\d{4}", re.ASCII), "2006"),
+    (Pattern("-"), "-"),
+    (Pattern(r"\d{2}", re.ASCII), "01"),
+    (Pattern("-"), "-"),
+    (Pattern(r"\d{2}", re.ASCII), "02"),
+    (Pattern("T"), "T"),
+    (Pattern(r"\d{1,2}", re.ASCII), "15"),
+    (Pattern(":"), ":"),
+    (Pattern(r"\d{2}", re.ASCII), "04"),
+    (Pattern(":"), ":"),
+    (Pattern(r"\d{2}", re.ASCII), "05"),
 )
-_FRACTION: Final = re.compile(r"[.,](\d+)", re.ASCII)
-_MICROS: Final = re.compile(r"[.,](\d{6})", re.ASCII)
-_ZONE: Final = re.compile(r"Z|([+-])(\d{2}):(\d{2})", re.ASCII)
+_FRACTION: Final = Pattern(r"[.,](\d+)", re.ASCII)
+_MICROS: Final = Pattern(r"[.,](\d{6})", re.ASCII)
+_ZONE: Final = Pattern(r"Z|([+-])(\d{2}):(\d{2})", re.ASCII)
 
 
 def parse(text: str) -> datetime:
@@ -160,7 +162,7 @@ _UNITS: Final = {
     "m": 60_000_000_000,
     "h": 3_600_000_000_000,
 }
-_PIECE: Final = re.compile(r"(\d*)(?:\.(\d*))?([^\d.]*)", re.ASCII)
+_PIECE: Final = Pattern(r"(\d*)(?:\.(\d*))?([^\d.]*)", re.ASCII)
 _DURATION_MAX: Final = 2**63 - 1
 
 

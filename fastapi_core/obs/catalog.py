@@ -91,9 +91,14 @@ class Metrics:
             ("name", *step), buckets=_ADMISSION_SECONDS, stability="STABLE",
         )  # fmt: skip
         self._webhooks(registry)
+        found = ("policy", "policy_binding", "error_type", "enforcement_action")
         self.policy_checks = counter(
             "apiserver_validating_admission_policy_check_total", "What validating policies found, by what came of it.",
-            ("policy", "policy_binding", "error_type", "enforcement_action"), stability="BETA",
+            found, stability="BETA",
+        )  # fmt: skip
+        self.policy_seconds = histogram(
+            "apiserver_validating_admission_policy_check_duration_seconds", "Seconds it took to find it.",
+            found, buckets=(0.0000005, 0.001, 0.01, 0.1, 1.0), stability="BETA",
         )  # fmt: skip
         requested = ("request_operation", "resource", "subresource")
         self.pod_security_evaluations = counter(

@@ -7,7 +7,7 @@ so that the index with all hashes needs no document.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from hashlib import sha512
 
 import orjson
@@ -33,7 +33,7 @@ PROTOBUF = "protobuf"
 class Document:
     """One document in each form it has been asked for."""
 
-    __slots__ = ("_bodies", "_make", "_to_protobuf", "hash", "name")
+    __slots__ = ("_bodies", "_make", "_to_protobuf", "hash", "name", "prepare")
 
     def __init__(
         self,
@@ -41,12 +41,15 @@ class Document:
         hash: str,
         make: Callable[[], v3.Document],
         to_protobuf: Callable[[v3.Document], bytes] = protobuf_v3.encode,
+        prepare: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.name = name
         self.hash = hash
         self._make = make
         self._to_protobuf = to_protobuf
         self._bodies: dict[str, bytes] = {}
+        self.prepare = prepare
+        """Gets what `body` is made from, where that is not at hand."""
 
     def ready(self, form: str = JSON) -> bool:
         """True once `body` costs nothing."""
@@ -88,9 +91,21 @@ class OpenAPIDocuments:
                 groups.setdefault((definition.group, definition.version), []).append(definition)
         self.modified = int(time.time())
         """Unix time at which this set was made (Last-Modified)."""
-        found = [_generic(name, operation) for name, operation in operations.GENERIC.items()]
-        found += [_group(group) for group in dict.fromkeys(group for group, _ in groups) if group]
-        found += [_group_version(*key, members, own.get(key, [])) for key, members in groups.items()]
+        self._groups = groups
+        self._shared: list[Document] = []
+        self._plain: dict[tuple[str, str], Document] = {}
+        """Documents of built-in group versions without the custom resources in them."""
+        if previous is not None and previous._groups == groups:
+            self._shared, self._plain = previous._shared, previous._plain
+        else:
+            names = [group for group in dict.fromkeys(group for group, _ in groups) if group]
+            self._shared = [_generic(*generic) for generic in operations.GENERIC.items()] + list(map(_group, names))
+            self._plain = {key: _group_version(*key, members, []) for key, members in groups.items()}
+        found = list(self._shared)
+        found += [
+            _group_version(*key, members, own[key]) if key in own else self._plain[key]
+            for key, members in groups.items()
+        ]
         found += [_group_version(*key, [], kinds) for key, kinds in own.items() if key not in groups]
         self.documents: Mapping[str, Document] = {document.name: document for document in found}
         self.v2 = Document(
@@ -98,6 +113,10 @@ class OpenAPIDocuments:
         )
         if previous is not None:
             self._take_over(previous)
+        self._list()
+
+    def _list(self) -> None:
+        """The index of all documents."""
         paths = {
             name: {"serverRelativeURL": f"/openapi/v3/{name}?hash={document.hash}"}
             for name, document in sorted(self.documents.items())

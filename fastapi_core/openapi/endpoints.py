@@ -45,6 +45,8 @@ class OpenAPIEndpoints:
     def __init__(self, documents: OpenAPIDocuments) -> None:
         self._documents = documents
         self._next: Callable[[OpenAPIDocuments], OpenAPIDocuments] | None = None
+        self.shown: Callable[[OpenAPIDocuments], OpenAPIDocuments] = lambda documents: documents
+        """What is served of the documents: they, or they and those of others."""
         self._builds: dict[tuple[Document, str], asyncio.Future[bytes]] = {}
 
     def swap(self, documents: OpenAPIDocuments) -> None:
@@ -63,12 +65,12 @@ class OpenAPIEndpoints:
 
     def v3_index(self, ctx: RequestContext) -> Response:
         """GET /openapi/v3."""
-        documents = self.documents
+        documents = self.shown(self.documents)
         return _serve(ctx, documents.index, documents.index_hash, documents.modified, b"text/plain; charset=utf-8", [])
 
     def v3(self, ctx: RequestContext) -> Response | Awaitable[Response]:
         """GET /openapi/v3/<document>[?hash=...]."""
-        documents = self.documents
+        documents = self.shown(self.documents)
         document = documents.documents.get(ctx.info.path.removeprefix(V3_PREFIX))
         if document is None:
             return Response(404, [])
@@ -93,7 +95,7 @@ class OpenAPIEndpoints:
 
     def v2(self, ctx: RequestContext) -> Response | Awaitable[Response]:
         """GET /openapi/v2."""
-        documents = self.documents
+        documents = self.shown(self.documents)
         document = documents.v2
         headers: list[Header] = [(b"Vary", b"Accept-Encoding, Accept")]
         kind = _choose(ctx, _V2)
@@ -119,10 +121,16 @@ class OpenAPIEndpoints:
         key = (document, form)
         build = self._builds.get(key)
         if build is None:
-            build = asyncio.get_running_loop().run_in_executor(None, document.body, form)
+            build = asyncio.ensure_future(_made(document, form))
             self._builds[key] = build
             build.add_done_callback(lambda _: self._builds.pop(key, None))
         return answer(await asyncio.shield(build))
+
+
+async def _made(document: Document, form: str) -> bytes:
+    if document.prepare is not None:
+        await document.prepare()
+    return await asyncio.get_running_loop().run_in_executor(None, document.body, form)
 
 
 def _choose(ctx: RequestContext, offer: dict[str, str]) -> str:

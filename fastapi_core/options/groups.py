@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fastapi_core.options.admission import Admission
+from fastapi_core.options.aggregation import Aggregation
 from fastapi_core.options.audit import Audit
 from fastapi_core.options.authentication import Authentication
 from fastapi_core.options.authorization import Authorization
@@ -120,6 +121,7 @@ GROUPS: dict[str, type] = {
     "audit": Audit,
     "flowcontrol": FlowControl,
     "admission": Admission,
+    "aggregation": Aggregation,
     "kubelet": Kubelet,
     "network": Network,
     "features": Features,

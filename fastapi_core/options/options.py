@@ -11,6 +11,7 @@ from typing import Any
 from fastapi_core.obs.logs import FORMATS
 from fastapi_core.options import (
     admission,
+    aggregation,
     audit,
     authentication,
     authorization,
@@ -36,6 +37,7 @@ class Options:
     audit: audit.Audit = field(default_factory=audit.Audit)
     flowcontrol: flowcontrol.FlowControl = field(default_factory=flowcontrol.FlowControl)
     admission: admission.Admission = field(default_factory=admission.Admission)
+    aggregation: aggregation.Aggregation = field(default_factory=aggregation.Aggregation)
     kubelet: Kubelet = field(default_factory=Kubelet)
     network: Network = field(default_factory=Network)
     features: features.Features = field(default_factory=features.Features)
@@ -82,6 +84,7 @@ class Options:
             *audit.check(self.audit),
             *flowcontrol.check(self.flowcontrol, self.generic),
             *admission.check(self.admission),
+            *aggregation.check(self.aggregation),
             *features.check(self.features),
             *_check_files(self),
             *_check_rest(self),

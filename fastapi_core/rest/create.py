@@ -89,13 +89,8 @@ async def create_object(
         pending = scope.admission.check(attributes)
         if pending is not None:
             await pending
-        stored = scope.to_storage(tree)
         try:
-            if not isinstance(stored, dict):
-                stored = await stored
-            if options.dry_run:
-                return await scope.readied(_dry(scope, stored))
-            return await scope.readied(await commit(scope.store.create, stored, applied=applied))
+            return await _store(scope, tree, dry_run=options.dry_run, applied=applied)
         except errors.APIError as error:
             if attributes.undo:
                 await scope.admission.revert(attributes)
@@ -138,6 +133,17 @@ def _stamp(ctx: RequestContext, definition: ResourceDefinition, tree: Tree) -> N
         ctx.warn(warning)
     if definition.strategy.requester is not None:
         definition.strategy.requester(tree, ctx.user)
+
+
+async def _store(scope: Scope, tree: Tree, *, dry_run: bool, applied: bool) -> CachedObject:
+    stored = scope.to_storage(tree)
+    if not isinstance(stored, dict):
+        stored = await stored
+    obj = _dry(scope, stored) if dry_run else await commit(scope.store.create, stored, applied=applied)
+    pending = scope.ready((obj,))
+    if pending is not None:
+        await pending
+    return obj
 
 
 def _dry(scope: Scope, stored: Tree) -> CachedObject:

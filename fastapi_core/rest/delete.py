@@ -110,9 +110,9 @@ def _success(ctx: RequestContext, scope: Scope, obj: CachedObject) -> Response:
 
 
 async def delete_object(
-    ctx: RequestContext, scope: Scope, namespace: str, name: str, options: DeleteOptions
+    ctx: RequestContext, scope: Scope, namespace: str, name: str, options: DeleteOptions, *, admitted: bool = False
 ) -> tuple[CachedObject, bool]:
-    """Delete, or start to; (the object as it was last, whether it is gone)."""
+    """Delete, or start to; (the object as it was last, whether it is gone). `admitted`: another request has let it pass."""
 
     async def attempt(current: CachedObject) -> tuple[CachedObject, bool]:
         pending = scope.ready((current,))
@@ -120,11 +120,12 @@ async def delete_object(
             await pending
         old = scope.view(current).tree()
         lifecycle.check_preconditions(old, scope.definition, options.uid, options.resource_version)
-        attributes = Attributes(
-            "DELETE", scope.definition, "", namespace, name, None, old, options.dry_run, ctx, options=options
-        )
-        await scope.admission.mutate(attributes)
-        await scope.admission.validate(attributes)
+        if not admitted:
+            attributes = Attributes(
+                "DELETE", scope.definition, "", namespace, name, None, old, options.dry_run, ctx, options=options
+            )
+            await scope.admission.mutate(attributes)
+            await scope.admission.validate(attributes)
         plan = lifecycle.plan_deletion(
             scope.definition, old, grace=options.grace, orphan=options.orphan, propagation=options.propagation
         )

@@ -221,4 +221,4 @@ async def _remove(ctx: RequestContext, scope: Scope, options: DeleteOptions) -> 
         noted: CachedObject = await retrying(scope.store, namespace, name, attempt)
         if options.resource_version is not None:
             options = replace(options, resource_version=str(noted.revision))
-    await delete_object(ctx, scope, namespace, name, options)
+    await delete_object(ctx, scope, namespace, name, options, admitted=True)

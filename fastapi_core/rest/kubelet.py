@@ -190,7 +190,8 @@ def connector(scope: Scope, name: str, backends: Backends) -> Endpoint:
         await check_connect(ctx, scope)
         return await begin(ctx, query)
 
-    def begin(ctx: RequestContext, query: Query) -> Awaitable[Answer]:
+    async def begin(ctx: RequestContext, query: Query) -> Answer:
+        await admit_connect(ctx, scope, name, _options(name, query))
         pod = scope.store.get(ctx.info.namespace, ctx.info.name).tree()
         container = container_of(pod, first(query, "container")) if name != "portforward" else ""
         node = (pod.get("spec") or {}).get("nodeName")
@@ -199,7 +200,9 @@ def connector(scope: Scope, name: str, backends: Backends) -> Endpoint:
         target = node_target(backends, node)
         path = _path(pod, "portForward" if name == "portforward" else name, container)
         asked = urlencode(sorted(_stream_options(name, query), key=lambda option: option[0]))
-        return _connect(ctx, scope, name, backends, target, f"{path}?{asked}" if asked else path)
+        if not ctx.request.upgrade:
+            raise errors.bad_request("Upgrade request required")
+        return await upgraded(ctx, backends, target, f"{path}?{asked}" if asked else path)
 
     return connect
 
@@ -223,17 +226,26 @@ def _stream_options(name: str, query: Query) -> list[tuple[str, str]]:
     return options
 
 
-async def _connect(
-    ctx: RequestContext, scope: Scope, name: str, backends: Backends, target: Target, path: str
-) -> Answer:
-    info = ctx.info
+def _options(name: str, query: Query) -> Tree:
+    """The query as the object that admission sees."""
     options: Tree = {"kind": STREAMS[name], "apiVersion": "v1"}
+    if name == "portforward":
+        ports = [int(port) for port in query.get("ports") or () if port.isdigit()]
+        return {**options, "ports": ports} if ports else options
+    options |= {ours: True for ours, _ in _STREAMS if flag(query, ours)}
+    if first(query, "container"):
+        options["container"] = first(query, "container")
+    if name == "exec" and query.get("command"):
+        options["command"] = list(query["command"])
+    return options
+
+
+async def admit_connect(ctx: RequestContext, scope: Scope, name: str, options: Tree) -> None:
+    """Admission of a connection, before anything about its target is looked at."""
+    info = ctx.info
     attributes = Attributes("CONNECT", scope.definition, name, info.namespace, info.name, options, None, False, ctx)
     await scope.admission.mutate(attributes)
     await scope.admission.validate(attributes)
-    if not ctx.request.upgrade:
-        raise errors.bad_request("Upgrade request required")
-    return await upgraded(ctx, backends, target, path)
 
 
 async def upgraded(ctx: RequestContext, backends: Backends, target: Target, path: str) -> Answer:

@@ -27,7 +27,7 @@ def lister(scope: Scope, watches: WatchServer) -> Endpoint:
         render.check_form(media, collection=True)
         matcher = scope.matcher(options)
         found = read_page(scope, ctx.info.namespace, options, matcher)
-        if isinstance(found, Page) and scope.ready(found.objects) is None:
+        if isinstance(found, Page) and scope.is_ready(found.objects):
             return render.page(ctx, scope, media, found, selected=matcher is not None)
         return _later(ctx, scope, media, matcher, found)
 

@@ -8,14 +8,13 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit, urlunsplit
 
 from fastapi_core import errors
-from fastapi_core.admission.chain import Attributes
 from fastapi_core.errors import APIError
 from fastapi_core.http.client import Target, UpstreamError
 from fastapi_core.http.exchange import Answer, Header, Response, Stream
 from fastapi_core.registry.definition import Tree
 from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest.backends import ENDPOINTS, NODES, PODS, SERVICES, SLICES, Backends
-from fastapi_core.rest.kubelet import connect_query, location, upgraded
+from fastapi_core.rest.kubelet import admit_connect, connect_query, location, upgraded
 from fastapi_core.rest.scope import Scope
 from fastapi_core.rest.upstream import passed_on
 
@@ -144,15 +143,19 @@ def proxier(scope: Scope, backends: Backends) -> Endpoint:
     plural = scope.definition.plural
     place = _PLACES[plural]
 
-    def proxy(ctx: RequestContext) -> Answer | Awaitable[Answer]:
+    def proxy(ctx: RequestContext) -> Awaitable[Answer]:
         connect_query(ctx)
-        rest = _rest(ctx)
+        return admitted(ctx, _rest(ctx))
+
+    async def admitted(ctx: RequestContext, rest: str) -> Answer:
         query = f"?{ctx.request.query}" if ctx.request.query else ""
+        options: Tree = {"kind": _KINDS[plural], "apiVersion": "v1"}
+        await admit_connect(ctx, scope, "proxy", {**options, "path": rest} if rest else options)
         target = place(backends, ctx.info.namespace, ctx.info.name)
         if not rest and ctx.request.method in ("GET", "HEAD"):
             where = f"{ctx.request.path}/{query}".encode("utf-8", "surrogateescape")
             return Response(301, [(b"Location", where)])
-        return _proxy(ctx, scope, backends, target, (rest or "/") + query)
+        return await _proxy(ctx, backends, target, (rest or "/") + query)
 
     return proxy
 
@@ -172,12 +175,8 @@ def _position(parts: list[str]) -> int:
     return start + 2
 
 
-async def _proxy(ctx: RequestContext, scope: Scope, backends: Backends, target: Target, path: str) -> Answer:
-    info, request = ctx.info, ctx.request
-    options: Tree = {"kind": _KINDS[scope.definition.plural], "apiVersion": "v1", "path": path.partition("?")[0]}
-    attributes = Attributes("CONNECT", scope.definition, "proxy", info.namespace, info.name, options, None, False, ctx)
-    await scope.admission.mutate(attributes)
-    await scope.admission.validate(attributes)
+async def _proxy(ctx: RequestContext, backends: Backends, target: Target, path: str) -> Answer:
+    request = ctx.request
     if request.upgrade:
         return await upgraded(ctx, backends, target, path)
     headers = _forwarded(ctx, target)

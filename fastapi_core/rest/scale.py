@@ -123,7 +123,7 @@ def getter(scope: Scope) -> Endpoint:
 
     def get(ctx: RequestContext) -> Response | Awaitable[Response]:
         obj = scope.store.get(ctx.info.namespace, ctx.info.name)
-        if scope.ready((obj,)) is not None:
+        if not scope.is_ready((obj,)):
             return _later(ctx, obj)
         return _answer(ctx, obj)
 

@@ -89,8 +89,12 @@ class Scope:
             obj.memo[self] = known
         return known
 
+    def is_ready(self, objects: Sequence[CachedObject]) -> bool:
+        """Whether `view` of each object answers at once, which for built-in kinds it always does."""
+        return True
+
     def ready(self, objects: Sequence[CachedObject]) -> Awaitable[None] | None:
-        """None when `view` of each object answers at once, which for built-in kinds it always does."""
+        """None when they are ready, else what makes them so."""
         return None
 
     async def readied(self, obj: CachedObject) -> CachedObject:

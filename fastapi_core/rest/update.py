@@ -161,7 +161,10 @@ async def write(
             raise
 
     result: CachedObject = await retrying(scope.store, info.namespace, info.name, attempt)
-    return await scope.readied(result)
+    pending = scope.ready((result,))
+    if pending is not None:
+        await pending
+    return result
 
 
 async def _gate(

@@ -210,7 +210,7 @@ class Watch:
         self._sent = listing.revision
         name = info.name
         objects = [o for o in listing.objects if o.name == name] if name else listing.objects
-        if self.scope.ready(objects) is not None:
+        if not self.scope.is_ready(objects):
             self._later([("ADDED", obj, {}) for obj in objects], end_of_initial=self.mark_initial_end)
             return
         self._write(b"".join([self._frame("ADDED", obj, {}) for obj in objects]), len(objects))
@@ -277,7 +277,7 @@ class Watch:
     def _deliver(self, events: list[WatchEvent]) -> None:
         if self._done:
             return
-        if self._converting is not None or self.scope.ready([e.change.object for e in events]) is not None:
+        if self._converting is not None or not self.scope.is_ready([e.change.object for e in events]):
             # In order, behind what is still being converted.
             self._later([(e.type, e.change.object, {}) for e in events])
             return

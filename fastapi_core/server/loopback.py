@@ -149,7 +149,12 @@ class Pipe:
 
         self.write(unframed(frames))
 
-    def finish(self) -> None:
+    congested = False
+
+    def on_drain(self, callback: Callable[[], None]) -> None:
+        """Nothing is ever behind: the reader takes what there is."""
+
+    def finish(self, trailers: Sequence[Header] = ()) -> None:
         """No more will be written; what was written can still be read."""
         if not self.closed:
             self.closed = True

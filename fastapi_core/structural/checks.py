@@ -1,9 +1,8 @@
 """Whether a value is valid: fast walks that only say yes or no.
 
-A check of a node is a closure over what its schema asks for. Members are looked up in tables of (Python type that needs
-no further look at its type, check for values of that type or None, check for all others), filled as members turn up.
-For values of types that are not expected the exact walk decides. Everything is included that objects are validated for
-but expressions.
+A check of a node is a function of what its schema asks for; those of containers are compiled (`_ext/structwalk.pyx`),
+with an `Entry` for each member, made as members turn up. For values of types that are not expected the exact walk
+decides. Everything is included that objects are validated for but expressions.
 """
 
 from __future__ import annotations
@@ -11,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from fastapi_core._ext.structwalk import All, Entry, Items, Members
 from fastapi_core.structural import embedded, keywords, listtypes, strict
 from fastapi_core.structural.formats import has_format
 from fastapi_core.structural.nodes import Check, Node
 
-#: A Python type, the check of values of it (None: all are good), the check of any value.
-Entry = tuple[type, Check | None, Check]
 _TYPES: Final[dict[str, type]] = {
     "string": str,
     "integer": int,
@@ -53,9 +51,11 @@ def entry(node: Node) -> Entry:
     """How members with this schema are checked."""
     kind = _TYPES.get(node.kind, _Never)
     if kind is _Never:
-        return _Never, None, check_of(node)
-    own = _own(node, node.kind)
-    return kind, own, check_of(node)
+        return Entry(_Never, None, check_of(node))
+    if kind is int:
+        low, high = _bounds(node)
+        return Entry(int, _own(node, "whole"), check_of(node), low=low, high=high)
+    return Entry(kind, _own(node, node.kind), check_of(node))
 
 
 def _check(node: Node) -> Check:
@@ -128,6 +128,8 @@ def _make_own(node: Node, kind: str) -> Check | None:
             makers = [_lengths(node), _pattern(node), _format(node)]
         case "integer" | "number":
             makers = [_range(node, kind), _limits(node)]
+        case "whole":
+            makers = [] if _is_plain(node) else [_limits(node)]
         case "array":
             makers = [_sizes(node.min_items, node.max_items), _array(node)]
         case "object":
@@ -142,17 +144,13 @@ def _make_own(node: Node, kind: str) -> Check | None:
 def _all(checks: list[Check]) -> Check | None:
     if len(checks) < 2:
         return checks[0] if checks else None
-    if len(checks) == 2:
-        first, second = checks
-        return lambda value: first(value) and second(value)
-    return lambda value: all(check(value) for check in checks)
+    return All(*checks)
 
 
 def _enum(node: Node, kind: str) -> Check:
     enum = node.enum
     if kind == "string":
-        texts = frozenset(item for item in enum if type(item) is str)
-        return lambda value: value in texts
+        return frozenset(item for item in enum if type(item) is str).__contains__
     return lambda value: keywords.in_enum(value, enum)
 
 
@@ -196,10 +194,11 @@ def _format(node: Node) -> Check | None:
 
 def _range(node: Node, kind: str) -> Check | None:
     """Integers are looked at for their range; floats of number schemas only have one under the format float."""
-    if kind == "number" and node.format != "float":
+    if not node.types or (kind == "number" and node.format != "float"):
         return None
-    if kind == "integer" and node.format != "int32":
-        return lambda value: keywords.INT_MIN <= value <= keywords.INT_MAX
+    if kind == "integer":
+        low, high = keywords.INT32 if node.format == "int32" else (keywords.INT_MIN, keywords.INT_MAX)
+        return lambda value: low <= value <= high
     own, form = node.kind, node.format
     return lambda value: keywords.range_problem(keywords.Number(value), own, form) is None
 
@@ -207,20 +206,30 @@ def _range(node: Node, kind: str) -> Check | None:
 def _limits(node: Node) -> Check | None:
     if node.minimum is None and node.maximum is None and node.multiple_of is None:
         return None
-    if node.types == ("integer",) and node.multiple_of is None and not _fractional(node):
-        return _plain_limits(node)
+    if _is_plain(node):
+        low, high = _bounds(node)
+        return lambda value: low <= value <= high
     return lambda value: not strict.number_errors(value, node)
 
 
-def _fractional(node: Node) -> bool:
-    """A limit that is not compared as it stands."""
-    return any(limit is not None and (type(limit) is not int or node.format) for limit in (node.minimum, node.maximum))
+def _is_plain(node: Node) -> bool:
+    """Whether the limits of integers are compared as they stand."""
+    limits = [limit for limit in (node.minimum, node.maximum) if limit is not None]
+    return (
+        node.types == ("integer",)
+        and node.multiple_of is None
+        and all(type(limit) is int and keywords.INT_MIN < limit < keywords.INT_MAX for limit in limits)
+        and not (node.format and limits)
+    )
 
 
-def _plain_limits(node: Node) -> Check:
-    low = float("-inf") if node.minimum is None else node.minimum + node.exclusive_minimum
-    high = float("inf") if node.maximum is None else node.maximum - node.exclusive_maximum
-    return lambda value: low <= value <= high
+def _bounds(node: Node) -> tuple[int, int]:
+    """Least and greatest integer that the type, the format and plain limits allow."""
+    low, high = keywords.INT32 if node.format == "int32" else (keywords.INT_MIN, keywords.INT_MAX)
+    if _is_plain(node):
+        low = low if node.minimum is None else int(node.minimum) + node.exclusive_minimum
+        high = high if node.maximum is None else int(node.maximum) - node.exclusive_maximum
+    return low, high
 
 
 # Containers
@@ -245,86 +254,29 @@ def _array(node: Node) -> Check | None:
 
 
 def _each(item: Node) -> Check:
-    made: list[Entry] = []
-
-    def check(items: list[Any]) -> bool:
-        if not items:
-            return True
-        if not made:
-            made.append(entry(item))
-        kind, own, full = made[0]
-        if own is None:
-            return all(type(value) is kind or full(value) for value in items)
-        for value in items:
-            if type(value) is kind:
-                if not own(value):
-                    return False
-            elif not full(value):
-                return False
-        return True
-
-    return check
+    return Items(lambda: entry(item))
 
 
 def _object(node: Node) -> Check | None:
     checks: list[Check] = []
-    if node.properties or node.extra is not None or node.closed:
-        checks.append(_members(node))
-    if node.required:
-        required = node.required
-        if len(required) == 1:
-            name = required[0]
-            checks.append(lambda value: name in value)
-        else:
-            needed = frozenset(required)
-            checks.append(lambda value: value.keys() >= needed)
+    if node.properties or node.extra is not None or node.closed or node.required:
+        checks.append(Members(node.properties, _finder(node), tuple(dict.fromkeys(node.required))))
     if node.embedded:
         checks.append(lambda value: not embedded.resource(value))
     return _all(checks)
-
-
-def _members(node: Node) -> Check:
-    known: dict[str, Entry] = {}
-    others: list[Entry] = []
-    find = _finder(node, known, others)
-
-    def check(tree: dict[str, Any]) -> bool:
-        for name, value in tree.items():
-            found = known.get(name)
-            if found is None:
-                found = find(name)
-                if found is None:
-                    continue
-            kind, own, full = found
-            if type(value) is kind:
-                if own is not None and not own(value):
-                    return False
-            elif not full(value):
-                return False
-        return True
-
-    return check
 
 
 def _refused(value: Any) -> bool:
     return False
 
 
-def _finder(node: Node, known: dict[str, Entry], others: list[Entry]) -> Callable[[str], Entry | None]:
+def _finder(node: Node) -> Callable[[str], Entry | None]:
     """Makes the entry of a member that turns up for the first time; None when it may be anything."""
-    refused: Entry = (_Never, None, _refused)
 
     def find(name: str) -> Entry | None:
-        member = node.properties.get(name)
+        member = node.member(name)
         if member is not None:
-            known[name] = entry(member)
-            return known[name]
-        if node.closed:
-            return refused
-        if node.extra is None:
-            return None
-        if not others:
-            others.append(entry(node.extra))
-        return others[0]
+            return entry(member)
+        return Entry(_Never, None, _refused) if node.closed else None
 
     return find

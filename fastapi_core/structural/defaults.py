@@ -82,7 +82,7 @@ class _Walk:
         """None when there is more to look at."""
         if self._pruned:
             copied = copy_json(value)
-            pruning.prune_value(copied, node)
+            pruning.prune_default(copied, node)
             if not same(copied, value):
                 self.found.append(FieldError("Invalid value", path, "must not have unknown fields", value))
         errors = coercion.problems(value, node, path, embedded=is_object)

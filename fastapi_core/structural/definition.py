@@ -9,7 +9,7 @@ from typing import Any, Final
 from fastapi_core.errors import FieldError
 from fastapi_core.structural import defaults, goform, openapi, pruning, structure
 from fastapi_core.structural.expressions import Costs
-from fastapi_core.structural.nodes import canonical, copy_json, node_of
+from fastapi_core.structural.nodes import copy_json, digest, node_of
 from fastapi_core.structural.structure import Tree
 
 #: Nothing nests deeper in a schema that is looked at; the rest is refused unread.
@@ -32,7 +32,7 @@ _POINTERS: Final = frozenset(
 )
 #: What was found in the last schemas: a definition is looked at again whenever its status is written.
 _MEMORY: Final[dict[bytes, tuple[FieldError, ...]]] = {}
-_MEMORY_SIZE: Final = 16
+_MEMORY_SIZE: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def problems(
     if _too_deep(schema):
         return [FieldError("Invalid value", path, f"must not be nested deeper than {MAX_DEPTH} levels", "")]
     before = list(old)
-    key = canonical([schema, path, status, before, unchanged])
+    key = digest([schema, path, status, before, unchanged])
     if key not in _MEMORY:
         if len(_MEMORY) >= _MEMORY_SIZE:
             del _MEMORY[next(iter(_MEMORY))]
@@ -169,7 +169,7 @@ def _defaults_are_pruned(schema: Tree) -> bool:
         default = inner.get("default")
         if default is not None:
             copied = copy_json(default)
-            pruning.prune_value(copied, node_of(inner))
+            pruning.prune_default(copied, node_of(inner))
             if copied != default:
                 return False
     return True

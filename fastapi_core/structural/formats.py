@@ -11,13 +11,14 @@ from functools import lru_cache
 from typing import Final
 
 from fastapi_core.meta import time
+from fastapi_core.meta.patterns import Pattern
 from fastapi_core.structural.nodes import canonical_format
 
 _CACHE: Final = 4096
 
 
 def _matching(pattern: str) -> Callable[[str], bool]:
-    compiled = re.compile(pattern, re.ASCII)
+    compiled = Pattern(pattern, re.ASCII)
     return lambda text: compiled.fullmatch(text) is not None
 
 
@@ -33,9 +34,9 @@ def _uri(text: str) -> bool:
 
 # Times
 
-_DATE: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII)
-_CLOCK: Final = re.compile(r"(\d\d):(\d\d):(\d\d)(?:.\d+)?(?:z|[+-]\d\d:\d\d)", re.ASCII)
-_SPAN: Final = re.compile(r"(\d+)\s*([A-Za-zµ]+)", re.ASCII)
+_DATE: Final = Pattern(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII)
+_CLOCK: Final = Pattern(r"(\d\d):(\d\d):(\d\d)(?:.\d+)?(?:z|[+-]\d\d:\d\d)", re.ASCII)
+_SPAN: Final = Pattern(r"(\d+)\s*([A-Za-zµ]+)", re.ASCII)
 #: Units of spans besides Go's; what begins with the last name of a unit is one, too.
 _UNITS: Final = (
     ("ns", "nano"),
@@ -84,7 +85,7 @@ def _duration(text: str) -> bool:
 
 # Addresses
 
-_PORTION: Final = re.compile(r"\d+", re.ASCII)
+_PORTION: Final = Pattern(r"\d+", re.ASCII)
 
 
 def _sloppy(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
@@ -151,7 +152,7 @@ _QUOTED: Final = r'"(?:[^"\\\x00-\x1f\x7f]|\\[\x20-\x7e\t])*"'
 _SPACE: Final = r"[ \t]*"
 _ADDRESS: Final = rf"(?:{_DOTTED}|{_QUOTED}){_SPACE}@{_SPACE}(?:{_DOTTED}|\[[!-Z^-~]*\])"
 _WORDS: Final = rf"(?:(?:{_ATEXT}(?:\.{_ATEXT})*\.?|{_QUOTED}){_SPACE})*"
-_EMAIL: Final = re.compile(rf"{_SPACE}(?:{_ADDRESS}|{_WORDS}<{_SPACE}{_ADDRESS}{_SPACE}>){_SPACE}")
+_EMAIL: Final = Pattern(rf"{_SPACE}(?:{_ADDRESS}|{_WORDS}<{_SPACE}{_ADDRESS}{_SPACE}>){_SPACE}")
 _EMAIL_LIMIT: Final = 4096
 
 
@@ -161,14 +162,14 @@ def _email(text: str) -> bool:
 
 # Numbers with check digits
 
-_CARD: Final = re.compile(
+_CARD: Final = Pattern(
     r"4\d{12}(?:\d{3})?|5[1-5]\d{14}|6(?:011|5\d\d)\d{12}|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}|(?:2131|1800|35\d{3})\d{11}",
     re.ASCII,
 )
-_NOT_DIGITS: Final = re.compile(r"[^0-9]+")
-_SEPARATORS: Final = re.compile(r"[\s-]+", re.ASCII)
-_ISBN10: Final = re.compile(r"\d{9}[\dX]", re.ASCII)
-_ISBN13: Final = re.compile(r"\d{13}", re.ASCII)
+_NOT_DIGITS: Final = Pattern(r"[^0-9]+")
+_SEPARATORS: Final = Pattern(r"[\s-]+", re.ASCII)
+_ISBN10: Final = Pattern(r"\d{9}[\dX]", re.ASCII)
+_ISBN13: Final = Pattern(r"\d{13}", re.ASCII)
 
 
 def _credit_card(text: str) -> bool:

@@ -14,7 +14,7 @@ from fastapi_core.structural.nodes import Node, canonical
 
 INT_MIN: Final = -(2**63)
 INT_MAX: Final = 2**63 - 1
-_INT32: Final = (-(2**31), 2**31 - 1)
+INT32: Final = (-(2**31), 2**31 - 1)
 _LAST_CHARACTER: Final = 0x10FFFF
 _EXACT: Final = 2.0**53 - 1
 _NEARLY: Final = 1e-9
@@ -152,7 +152,7 @@ def pattern_shown(pattern: str) -> str:
 def range_problem(number: Number, kind: str, form: str) -> str | None:
     """The type and format whose range a number is not in."""
     if kind == "integer":
-        low, high = _INT32 if form == "int32" else (INT_MIN, INT_MAX)
+        low, high = INT32 if form == "int32" else (INT_MIN, INT_MAX)
         whole = number.whole or (math.isfinite(number.real) and number.real == math.trunc(number.real))
         if whole and low <= int(number.value) <= high:
             return None

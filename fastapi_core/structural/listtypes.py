@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from fastapi_core._ext.structwalk import are_different
 from fastapi_core.errors import FieldError
 from fastapi_core.structural.coercion import children, join
 from fastapi_core.structural.nodes import Node, canonical
 
-_ONLY_TEXTS = {str}
 _NOT_OBJECT = "must be an object for an array of list-type map"
 
 
@@ -45,22 +45,11 @@ def of_list(items: list[Any], node: Node, path: str = "") -> list[FieldError]:
 
 def all_different(items: list[Any], node: Node) -> bool:
     """Whether a list breaks no rule of its type: `of_list` finds nothing, only faster."""
-    if len(items) > 1 and node.list_type == "set":
-        return _texts(items) or not of_list(items, node)
-    if len(items) > 1 and len(node.list_keys) == 1:
-        name = node.list_keys[0]
-        try:
-            values = [item[name] for item in items if type(item) is dict]
-        except KeyError:
-            return not of_list(items, node)
-        if len(values) == len(items) and _texts(values):
-            return True
+    if node.list_type == "set":
+        return are_different(items, "") or not of_list(items, node)
+    if len(node.list_keys) == 1 and node.list_keys[0] and are_different(items, node.list_keys[0]):
+        return True
     return not of_list(items, node)
-
-
-def _texts(values: list[Any]) -> bool:
-    """Whether all are different strings."""
-    return set(map(type, values)) == _ONLY_TEXTS and len(set(values)) == len(values)
 
 
 def _key(item: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from hashlib import blake2b
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
@@ -223,6 +224,11 @@ def canonical(value: Any) -> bytes:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except TypeError:  # integers of more than 64 bits
         return json.dumps(value, sort_keys=True).encode()
+
+
+def digest(value: Any) -> bytes:
+    """The same few bytes for equal JSON."""
+    return blake2b(canonical(value), digest_size=16).digest()
 
 
 def copy_json(value: Any) -> Any:

@@ -14,7 +14,7 @@ from fastapi_core.structural import coercion, defaulting, embedded, listtypes, p
 from fastapi_core.structural.checks import check_of
 from fastapi_core.structural.coercion import Coerced
 from fastapi_core.structural.correlation import Correlated
-from fastapi_core.structural.nodes import Json, Node, canonical, node_of
+from fastapi_core.structural.nodes import Json, Node, digest, node_of
 
 __all__ = ["Coerced", "Schema", "compiled"]
 
@@ -132,7 +132,7 @@ _SCHEMAS: WeakValueDictionary[tuple[bytes, bool], Schema] = WeakValueDictionary(
 
 def compiled(schema: Json | None, *, preserve: bool) -> Schema:
     """The schema of a version; None when it has none, which keeps everything. Equal ones are one object while used."""
-    key = (b"" if schema is None else canonical(schema), preserve or schema is None)
+    key = (b"" if schema is None else digest(schema), preserve or schema is None)
     found = _SCHEMAS.get(key)
     if found is None:
         found = _SCHEMAS[key] = Schema(schema, preserve=preserve or schema is None)

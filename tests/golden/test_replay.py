@@ -15,7 +15,7 @@ import pytest
 
 from fastapi_core.testing.server import RunningServer
 
-AREAS = ("core", "listwatch", "openapi", "patch", "builtins", "access")
+AREAS = ("core", "listwatch", "openapi", "patch", "builtins", "access", "crd")
 RECORDINGS = Path(__file__).resolve().parents[3] / "shared" / "golden"
 GAPS = dict(
     line.split(None, 1)

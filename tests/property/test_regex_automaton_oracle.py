@@ -62,6 +62,8 @@ def test_same_as_python(pattern: str, texts: list[str]) -> None:
         return
     automaton = Automaton(translated.pattern.pattern)
     for text in texts:
+        if not text and r"\B" in pattern:
+            continue  # in an empty text Python's engine finds no place, RE2's one that is no boundary
         wanted = re.compile(translated.pattern.pattern, re.ASCII).search(text) is not None
         assert (automaton.first(text, 0) is not None) == wanted, (pattern, text)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Awaitable, Callable, Hashable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,7 +12,7 @@ from fastapi_core.admission.objects import Objects
 from fastapi_core.admission.policies.params import Directory
 from fastapi_core.admission.policies.plugin import Invocation, PolicyPlugin
 from fastapi_core.admission.policies.source import Policy, Source
-from fastapi_core.admission.policies.versions import converted
+from fastapi_core.admission.policies.versions import Convert, Versions, renamed
 from fastapi_core.admission.refusals import forbidden
 from fastapi_core.authz.base import Authorizer
 from fastapi_core.errors import APIError, go_quote
@@ -74,8 +75,9 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutations"]):
         directory: Directory,
         authorizer: Authorizer,
         defaults: Defaults,
+        convert: Convert = renamed,
     ) -> None:
-        super().__init__(Source(policies, bindings, directory, _compiled), namespaces)
+        super().__init__(Source(policies, bindings, directory, _compiled), namespaces, convert)
         self._authorizer = authorizer
         self._defaults = defaults
 
@@ -85,7 +87,7 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutations"]):
         from fastapi_core.admission.evaluation import RequestAuthorizer, settled
 
         authorizer = RequestAuthorizer(self._authorizer)
-        found = settled(authorizer, partial(self._mutate, attributes, authorizer))
+        found = settled(authorizer, partial(self._mutate, attributes, authorizer, Versions(self._convert)))
         if isinstance(found, _Outcome):
             self._tell(attributes, found)
             return None
@@ -94,7 +96,7 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutations"]):
     async def _tell_later(self, attributes: Attributes, pending: Awaitable[_Outcome]) -> None:
         self._tell(attributes, await pending)
 
-    def _mutate(self, attributes: Attributes, authorizer: RequestAuthorizer) -> _Outcome:
+    def _mutate(self, attributes: Attributes, authorizer: RequestAuthorizer, versions: Versions) -> _Outcome:
         """The object after all policies; nothing that exists already is changed."""
         problems: list[_Problem] = []
         calls: list[Invocation[Mutations]] = []
@@ -105,14 +107,15 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutations"]):
                 problems.append(_Problem(_told(call, call.error), "Forbidden"))
         known = (attributes.notes or {}).get(self.name)
         history = known.copy() if known is not None else _History()
-        run = _Run(attributes, history, authorizer, self._defaults, attributes.object)
+        run = _Run(attributes, history, authorizer, versions, self._defaults)
         if calls:
-            if attributes.again and history.last != attributes.object:
+            if attributes.again and history.ran and history.last != attributes.object:
                 history.call_again()
             run.namespace = self._namespace(attributes)
             for call in calls:
                 run.call(call, problems)
-            history.last = run.object
+            # Plugins change objects in place: what it is now would not be remembered.
+            history.last = copy.deepcopy(run.object) if history.ran else None
         return _Outcome(run.object, run.changed, problems, history)
 
     def _tell(self, attributes: Attributes, outcome: _Outcome) -> None:
@@ -134,15 +137,16 @@ class _Run:
         attributes: Attributes,
         history: _History,
         authorizer: RequestAuthorizer,
+        versions: Versions,
         defaults: Defaults,
-        tree: Tree | None,
     ) -> None:
         self.attributes = attributes
         self.history = history
-        self.object = tree
+        self.object = attributes.object
         self.changed = False
         self.namespace: Tree | None = None
         self._authorizer = authorizer
+        self._versions = versions
         self._defaults = defaults
 
     def call(self, call: Invocation[Mutations], problems: list[_Problem]) -> None:
@@ -156,11 +160,15 @@ class _Run:
         for param in params:
             metadata = param["metadata"] if param is not None else {}
             key = (policy.name, binding.name, metadata.get("namespace"), metadata.get("name"))
-            tree = converted(self.object, source, target)
-            old = converted(self.attributes.old, source, target)
+            try:
+                tree = self._versions.get(self.object, source, target)
+                old = self._versions.get(self.attributes.old, source, target)
+            except APIError as error:
+                self._problem(call._replace(binding=None), f"failed to configure policy: {error}", problems)
+                return
             seen = Input(self.attributes, target, self._authorizer, trees=(tree, old), namespace=self.namespace)
             try:
-                if not policy.evaluator.meant(seen, param):
+                if not policy.compile().meant(seen, param):
                     continue
             except FailedError as error:
                 self._problem(call, str(error), problems)
@@ -175,17 +183,18 @@ class _Run:
         from fastapi_core.admission.evaluation import FailedError
 
         before = seen.object
-        for mutation in call.policy.evaluator.mutations if before is not None else ():
+        for mutation in call.policy.compile().mutations if before is not None else ():
             try:
                 patched = mutation(seen, param)
             except FailedError as error:
                 self._problem(call, str(error), problems)
                 continue
             if patched is not seen.object:
-                self._defaults(seen.target, patched)
+                if patched.get("kind") == seen.target.kind:
+                    self._defaults(seen.target, patched)
                 seen.object = patched
         if seen.object is not before and seen.object != before:
-            self.object = converted(seen.object, seen.target, self.attributes.definition)
+            self.object = self._versions.get(seen.object, seen.target, self.attributes.definition)
             self.changed = True
             self.history.call_again()
 
@@ -202,12 +211,8 @@ def _told(call: Invocation[Mutations], text: str) -> str:
 
 
 def _refusal(attributes: Attributes, problems: list[_Problem]) -> APIError:
-    error = forbidden(attributes, "")
-    error.message = problems[0].message
-    error.reason = problems[0].reason
-    error.code = 403
-    error.details = {**(error.details or {}), "causes": [{"message": problem.message} for problem in problems]}
-    return error
+    details = {**(forbidden(attributes, "").details or {}), "causes": [{"message": p.message} for p in problems]}
+    return APIError(problems[0].reason, problems[0].message, code=403, details=details)
 
 
 def _compiled(policy: Policy[Mutations]) -> Mutations:

@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from fastapi_core.admission.matching import Selector
 from fastapi_core.admission.objects import decoded
-from fastapi_core.registry.conversion import converter
+from fastapi_core.admission.policies.versions import PendingError
 from fastapi_core.registry.definition import ResourceDefinition, Tree
+
+if TYPE_CHECKING:
+    from fastapi_core._ext.objects import CachedObject
+    from fastapi_core.storage.cacher.resource import ResourceCache
 
 
 class Store(Protocol):
     """As much of `registry.store.ResourceStore` as is needed here."""
 
-    definition: ResourceDefinition
-    cache: Any
+    @property
+    def definition(self) -> ResourceDefinition: ...
+    @property
+    def cache(self) -> ResourceCache: ...
+
+
+class Shelf(Protocol):
+    """Objects of a resource in one served version (`rest.scope.Scope`)."""
+
+    @property
+    def definition(self) -> ResourceDefinition: ...
+    @property
+    def store(self) -> Store: ...
+    def ready(self, objects: Sequence[CachedObject]) -> Awaitable[None] | None: ...
+    def view(self, obj: CachedObject) -> CachedObject: ...
 
 
 class Directory(Protocol):
     """Which resources are served at this moment, built in and custom ones."""
 
-    def find(self, group: str, version: str, kind: str) -> tuple[ResourceDefinition, Store] | None:
-        """The resource of a kind and where its objects are kept."""
+    def find(self, group: str, version: str, kind: str) -> Shelf | None:
+        """The objects of a kind."""
 
     def equivalents(self, definition: ResourceDefinition, subresource: str) -> Sequence[ResourceDefinition]:
         """See `matching.Equivalents`."""
@@ -41,8 +58,8 @@ class Parameters:
         self._kind: str = kind.get("kind") or ""
         self._directory = directory
 
-    def resource(self) -> tuple[ResourceDefinition, Store]:
-        """The resource as it is served now."""
+    def resource(self) -> Shelf:
+        """The objects as they are served now."""
         found = self._directory.find(self._group, self._version, self._kind)
         if found is None:
             shown = f"{self._group}/{self._version}, Kind={self._kind}"
@@ -61,9 +78,10 @@ class Reference:
         self._selector = Selector(tree["selector"]) if tree.get("selector") is not None else None
         self._needed = tree.get("parameterNotFoundAction") == "Deny"
 
-    def find(self, resource: tuple[ResourceDefinition, Store], namespace: str) -> list[Tree]:
-        """The parameters for a request in `namespace`; ConfigurationError."""
-        definition, store = resource
+    def find(self, resource: Shelf, namespace: str) -> list[Tree]:
+        """The parameters for a request in `namespace`; ConfigurationError, or PendingError when a webhook has to convert
+        them first."""
+        definition = resource.definition
         prefix = ""
         if definition.namespaced:
             prefix = self._namespace or namespace
@@ -73,34 +91,24 @@ class Reference:
                 )
         elif self._namespace:
             raise ConfigurationError("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
-        found = self._named(definition, store, prefix) if self._name else self._selected(definition, store, prefix)
-        if not found and self._needed:
+        objects = self._named(resource.store, prefix) if self._name else self._selected(resource.store, prefix)
+        if not objects and self._needed:
             raise ConfigurationError("no params found for policy binding with `Deny` parameterNotFoundAction")
-        return found
+        pending = resource.ready(objects)
+        if pending is not None:
+            raise PendingError(pending)
+        return [decoded(resource.view(obj)) for obj in objects]
 
-    def _named(self, definition: ResourceDefinition, store: Store, namespace: str) -> list[Tree]:
+    def _named(self, store: Store, namespace: str) -> list[CachedObject]:
         key = f"{namespace}/{self._name}" if namespace else self._name
         obj = store.cache.get(store.definition.key_prefix + key)
-        return [] if obj is None else [_shown(obj, definition, store)]
+        return [] if obj is None else [obj]
 
-    def _selected(self, definition: ResourceDefinition, store: Store, namespace: str) -> list[Tree]:
+    def _selected(self, store: Store, namespace: str) -> list[CachedObject]:
         selector = self._selector
         if selector is None:
             raise ConfigurationError("one of name or selector must be provided")
-        trees = [
-            _shown(obj, definition, store) for obj in store.cache.list(f"{namespace}/" if namespace else "").objects
-        ]
-        return [tree for tree in trees if selector.matches(tree["metadata"].get("labels") or {})]
-
-
-def _shown(obj: Any, definition: ResourceDefinition, store: Store) -> Tree:
-    """An object in the version the policy names, made once a change."""
-    tree = decoded(obj)
-    if definition.group_version == store.definition.group_version:
-        return tree
-    key = ("admission/params", definition.group_version)
-    known: Tree | None = obj.memo.get(key)
-    if known is None:
-        convert = converter(store.definition, definition)
-        known = obj.memo[key] = convert(tree) if convert is not None else tree
-    return known
+        objects = store.cache.list(f"{namespace}/" if namespace else "").objects
+        if not selector:
+            return objects
+        return [obj for obj in objects if selector.matches(decoded(obj)["metadata"].get("labels") or {})]

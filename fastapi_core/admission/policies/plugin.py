@@ -10,6 +10,7 @@ from fastapi_core.admission.chain import Attributes, Plugin
 from fastapi_core.admission.objects import Objects
 from fastapi_core.admission.policies.params import ConfigurationError
 from fastapi_core.admission.policies.source import Binding, Policy, Relevant, Source
+from fastapi_core.admission.policies.versions import Convert, Versions
 from fastapi_core.errors import APIError
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 
@@ -34,9 +35,10 @@ class PolicyPlugin(Plugin, Generic[E]):
 
     operations: frozenset[str] = frozenset()
 
-    def __init__(self, source: Source[E], namespaces: Objects) -> None:
+    def __init__(self, source: Source[E], namespaces: Objects, convert: Convert) -> None:
         self._source = source
         self._namespaces = namespaces
+        self._convert = convert
 
     def follow(self, changed: Callable[[], None]) -> None:
         """Tell `changed` whenever `handles` may answer otherwise than before."""
@@ -57,6 +59,7 @@ class PolicyPlugin(Plugin, Generic[E]):
                 if target is None:
                     continue
                 resource = policy.parameters.resource() if policy.parameters is not None else None
+                policy.compile()
             except (APIError, ConfigurationError) as error:
                 yield Invocation(policy, None, None, [], f"failed to configure policy: {error}")
                 continue
@@ -84,11 +87,10 @@ class PolicyPlugin(Plugin, Generic[E]):
 
 
 def inputs(
-    attributes: Attributes, authorizer: RequestAuthorizer, namespace: Tree | None
+    attributes: Attributes, authorizer: RequestAuthorizer, versions: Versions, namespace: Tree | None
 ) -> Callable[[ResourceDefinition], Input]:
     """What expressions see of a request, for each version of its object one."""
     from fastapi_core.admission.evaluation import Input
-    from fastapi_core.admission.policies.versions import converted
 
     made: dict[str, Input] = {}
 
@@ -98,7 +100,7 @@ def inputs(
             source = attributes.definition
             trees = None
             if target is not source:
-                trees = (converted(attributes.object, source, target), converted(attributes.old, source, target))
+                trees = (versions.get(attributes.object, source, target), versions.get(attributes.old, source, target))
             known = Input(attributes, target, authorizer, trees=trees, namespace=namespace)
             made[target.group_version] = known
         return known

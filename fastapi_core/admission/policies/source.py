@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 from fastapi_core.admission.chain import Attributes
 from fastapi_core.admission.matching import Candidate, Constraint, Namespaces, Rules, named
 from fastapi_core.admission.objects import Objects
-from fastapi_core.admission.policies.params import Directory, Parameters, Reference
+from fastapi_core.admission.policies.params import ConfigurationError, Directory, Parameters, Reference
 from fastapi_core.obs import logs
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 
@@ -134,12 +134,14 @@ class Policy(Generic[E]):
         self._compile = compile_
         self._evaluator: E | None = None
 
-    @property
-    def evaluator(self) -> E:
-        """Its compiled expressions."""
+    def compile(self) -> E:
+        """Its compiled expressions. ConfigurationError for a spec that no validation has seen."""
         found = self._evaluator
         if found is None:
-            found = self._evaluator = self._compile(self)
+            try:
+                found = self._evaluator = self._compile(self)
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                raise ConfigurationError(f"its spec cannot be understood: {error!r}") from error
         return found
 
 

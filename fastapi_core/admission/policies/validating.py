@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fastapi_core.admission.chain import CONNECT, CREATE, DELETE, UPDATE, Attributes
@@ -11,6 +12,7 @@ from fastapi_core.admission.objects import Objects
 from fastapi_core.admission.policies.params import Directory
 from fastapi_core.admission.policies.plugin import PolicyPlugin, inputs
 from fastapi_core.admission.policies.source import Binding, Policy, Source
+from fastapi_core.admission.policies.versions import Convert, Versions, renamed
 from fastapi_core.admission.refusals import forbidden
 from fastapi_core.authz.base import Authorizer
 from fastapi_core.codec import json as json_codec
@@ -44,8 +46,8 @@ class _Verdict:
         self.warnings: list[str] = []
         self.failures: list[dict[str, Any]] = []
         self.notes: dict[str, list[str]] = {}
-        self.checks: list[tuple[str, str, str, str]] = []
-        """Labels of the metric."""
+        self.checks: list[tuple[tuple[str, str, str, str], float]] = []
+        """Labels of the metrics, and seconds."""
 
     def deny(self, policy: str, binding: Binding | None, message: str, reason: str = "") -> None:
         if self.denial is None:
@@ -53,7 +55,7 @@ class _Verdict:
             text = f"ValidatingAdmissionPolicy '{policy}'{by} denied request: {message}"
             self.denial = _Denial(text, reason or "Invalid")
 
-    def take(self, policy: str, binding: Binding, finding: Finding) -> None:
+    def take(self, policy: str, binding: Binding, finding: Finding, seconds: float) -> None:
         """What a binding makes of something found."""
         for action in binding.actions:
             if action == "Deny":
@@ -73,7 +75,7 @@ class _Verdict:
                         "validationActions": binding.actions,
                     }
                 )
-            self.checks.append((policy, binding.name, finding.error, action.lower()))
+            self.checks.append(((policy, binding.name, finding.error or "invalid_error", action.lower()), seconds))
 
     def note(self, key: str, value: str) -> None:
         known = self.notes.setdefault(key, [])
@@ -95,9 +97,10 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Rules"]):
         namespaces: Objects,
         directory: Directory,
         authorizer: Authorizer,
+        convert: Convert = renamed,
         metrics: Metrics | None = None,
     ) -> None:
-        super().__init__(Source(policies, bindings, directory, _compiled), namespaces)
+        super().__init__(Source(policies, bindings, directory, _compiled), namespaces, convert)
         self._authorizer = authorizer
         self._metrics = metrics
 
@@ -107,13 +110,13 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Rules"]):
         from fastapi_core.admission.evaluation import RequestAuthorizer, settled
 
         authorizer = RequestAuthorizer(self._authorizer)
-        found = settled(authorizer, partial(self._judge, attributes, authorizer))
+        found = settled(authorizer, partial(self._judge, attributes, authorizer, Versions(self._convert)))
         if isinstance(found, _Verdict):
             self._tell(attributes, found)
             return None
         return self._tell_later(attributes, found)
 
-    def _judge(self, attributes: Attributes, authorizer: RequestAuthorizer) -> _Verdict:
+    def _judge(self, attributes: Attributes, authorizer: RequestAuthorizer, versions: Versions) -> _Verdict:
         verdict = _Verdict()
         version: Callable[[ResourceDefinition], Input] | None = None
         for policy, binding, target, params, error in self._invocations(attributes):
@@ -124,14 +127,24 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Rules"]):
             if binding is None or target is None:
                 continue
             if version is None:
-                version = inputs(attributes, authorizer, self._namespace(attributes))
+                version = inputs(attributes, authorizer, versions, self._namespace(attributes))
+            try:
+                seen = version(target)
+            except APIError as failure:
+                if not policy.ignores:
+                    text = f"failed to configure binding: failed to convert object version: {failure}"
+                    verdict.deny(policy.name, binding, text)
+                continue
+            rules = policy.compile()
             for param in params:
-                outcome = policy.evaluator.judge(version(target), param)
+                started = perf_counter()
+                outcome = rules.judge(seen, param)
+                seconds = perf_counter() - started
                 for finding in outcome.findings:
                     if finding.error and policy.ignores:
-                        verdict.checks.append((policy.name, binding.name, finding.error, "allow"))
+                        verdict.checks.append(((policy.name, binding.name, finding.error, "allow"), seconds))
                     else:
-                        verdict.take(policy.name, binding, finding)
+                        verdict.take(policy.name, binding, finding, seconds)
                 for key, value in outcome.notes:
                     verdict.note(f"{policy.name}/{key}", value)
                 if not policy.ignores:
@@ -150,18 +163,17 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Rules"]):
         if verdict.failures:
             attributes.annotate(FAILURES, json_codec.encode(verdict.failures[:_MOST_FAILURES]).decode())
         if self._metrics is not None:
-            for labels in verdict.checks:
+            for labels, seconds in verdict.checks:
                 self._metrics.policy_checks.labels(*labels).inc()
+                self._metrics.policy_seconds.labels(*labels).observe(seconds)
         if verdict.denial is not None:
             raise _refusal(attributes, verdict.denial)
 
 
 def _refusal(attributes: Attributes, denial: _Denial) -> APIError:
     error = forbidden(attributes, denial.message)
-    error.reason = denial.reason
-    error.code = REASON_CODES.get(denial.reason, 422)
-    error.details = {**(error.details or {}), "causes": [{"message": denial.message}]}
-    return error
+    details = {**(error.details or {}), "causes": [{"message": denial.message}]}
+    return APIError(denial.reason, error.message, code=REASON_CODES.get(denial.reason, 422), details=details)
 
 
 def _compiled(policy: Policy[Rules]) -> Rules:

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import orjson
+
+from fastapi_core.errors import APIError
 from fastapi_core.registry.conversion import CONVERTERS, converter
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 
@@ -25,3 +31,52 @@ def converted(tree: Tree | None, source: ResourceDefinition, target: ResourceDef
         return tree
     plain = converter(source, target)
     return plain(tree) if plain is not None else tree
+
+
+class PendingError(Exception):
+    """Something has to be waited for: await `answer`, then start over."""
+
+    def __init__(self, answer: Awaitable[Any]) -> None:
+        super().__init__("something has to be waited for")
+        self.answer = answer
+
+
+Convert = Callable[[Tree, ResourceDefinition, ResourceDefinition], Tree | Awaitable[Tree]]
+
+
+def renamed(tree: Tree, source: ResourceDefinition, target: ResourceDefinition) -> Tree:
+    """A custom object in a version that differs in its name alone."""
+    return {**tree, "apiVersion": target.group_version}
+
+
+class Versions:
+    """The objects of one request in other versions; those a webhook converts are remembered, errors too."""
+
+    __slots__ = ("_convert", "_known")
+
+    def __init__(self, convert: Convert) -> None:
+        self._convert = convert
+        self._known: dict[tuple[bytes, str], Tree | APIError] = {}
+
+    def get(self, tree: Tree | None, source: ResourceDefinition, target: ResourceDefinition) -> Tree | None:
+        """The object in the version of `target`. PendingError when a webhook has to be asked, APIError when it failed."""
+        if tree is None or source is target or source.group_version == target.group_version:
+            return tree
+        if not source.custom:
+            return converted(tree, source, target)
+        key = (orjson.dumps(tree), target.group_version)
+        known = self._known.get(key)
+        if known is None:
+            found = self._convert(tree, source, target)
+            if isinstance(found, Awaitable):
+                raise PendingError(self._fetch(key, found))
+            known = self._known[key] = found
+        if isinstance(known, APIError):
+            raise known
+        return known
+
+    async def _fetch(self, key: tuple[bytes, str], pending: Awaitable[Tree]) -> None:
+        try:
+            self._known[key] = await pending
+        except APIError as error:
+            self._known[key] = error

@@ -16,7 +16,7 @@ from fastapi_core.admission.webhooks.services import ServiceError, Services
 from fastapi_core.authn.outbound import Identity, client_tls, load_pair
 from fastapi_core.errors import timeout as timed_out
 from fastapi_core.http.client import Target, UpstreamError
-from fastapi_core.http.kept import BodyError, Kept, Place
+from fastapi_core.http.kept import BodyError, Kept
 from fastapi_core.registry.definition import Tree
 
 #: Longest answer read: more than any object this server stores, patched and in base64.
@@ -121,7 +121,7 @@ class Caller:
         url = f"{server.url}?timeout={rounded}s"
         try:
             async with asyncio.timeout(seconds):
-                answer = await self._kept.ask(self._place(server), request)
+                answer = await self._kept.ask(self._target(server), request)
         except TimeoutError:
             if left is not None and left <= patience:
                 raise timed_out("request did not complete within requested timeout") from None
@@ -137,11 +137,11 @@ class Caller:
         except RequestError as error:
             raise CallError(f"failed to call webhook: {error}", error.code) from None
 
-    def _place(self, server: Server) -> Place:
+    def _target(self, server: Server) -> Target:
         if server.service is None:
-            return Place(Target(server.host, server.port, server.tls))
+            return Target(server.host, server.port, server.tls)
         host, port = self._services.resolve(*server.service)
-        return Place(Target(host, port, server.tls), server.host)
+        return Target(host, port, server.tls, server.host)
 
     def close(self) -> None:
         self._kept.close()

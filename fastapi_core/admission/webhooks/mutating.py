@@ -128,6 +128,7 @@ class MutatingWebhooks(WebhookPlugin):
         patched = patching.apply(view.tree, steps)
         patched = self._decoded(match, view.tree, patched)
         changed = patched != view.tree
+        self._prune(match, patched)
         audit = attributes.context.audit
         if audit is not None and audit.bodies:
             note(attributes, _PATCH + place, _patch_note(hook, steps))
@@ -146,6 +147,17 @@ class MutatingWebhooks(WebhookPlugin):
         except TypeMismatch as error:
             raise internal(str(error)) from None
         return {"kind": before["kind"], "apiVersion": before["apiVersion"], **tree}
+
+    @staticmethod
+    def _prune(match: Match, tree: Tree) -> None:
+        """What the schema of a custom resource does not know goes; metadata must have its types."""
+        form = match.target.form if match.type is None else None
+        if form is None:
+            return
+        problems, _ = form.coerce(tree, drop=False)
+        if problems:
+            raise internal(str(problems[0]))
+        form.prune(tree)
 
     def _default(self, match: Match, tree: Tree) -> None:
         if "metadata" in tree:

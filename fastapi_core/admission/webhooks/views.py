@@ -9,6 +9,7 @@ from fastapi_core.admission.chain import Attributes
 from fastapi_core.admission.matching import Kind
 from fastapi_core.admission.webhooks.hooks import Match
 from fastapi_core.codec import json
+from fastapi_core.errors import APIError, internal
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 from fastapi_core.schema.normalize import normalize
 
@@ -57,8 +58,11 @@ class Views:
     async def _later(
         self, match: Match, new: Tree | Awaitable[Tree] | None, old: Tree | Awaitable[Tree] | None
     ) -> View:
-        new = await new if isinstance(new, Awaitable) else new
-        old = await old if isinstance(old, Awaitable) else old
+        try:
+            new = await new if isinstance(new, Awaitable) else new
+            old = await old if isinstance(old, Awaitable) else old
+        except APIError as error:
+            raise internal(error.message) from error
         return self._made(match, new, old)
 
     def _converted(self, tree: Tree | None, match: Match) -> Tree | Awaitable[Tree] | None:

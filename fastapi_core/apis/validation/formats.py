@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from fastapi_core.meta import names
+from fastapi_core.meta.patterns import Pattern
 
 _CACHE: Final = 8192
 subdomain = lru_cache(_CACHE)(names.dns1123_subdomain)
@@ -31,8 +32,8 @@ C_IDENTIFIER: Final = (
 )
 PORT: Final = "must be between 1 and 65535, inclusive"
 FINALIZER_NAMES: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
-_identifier = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-_path_characters = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+", re.ASCII)
+_identifier = Pattern(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_path_characters = Pattern(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+", re.ASCII)
 
 
 def anything(value: str) -> list[str]:
@@ -51,7 +52,7 @@ def address(value: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 LEADING_ZEROS: Final = "must not have leading 0s"
 MAPPED: Final = "must not be an IPv4-mapped IPv6 address"
-_quads = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3}){3}", re.ASCII)
+_quads = Pattern(r"[0-9]{1,3}(\.[0-9]{1,3}){3}", re.ASCII)
 
 
 @lru_cache(_CACHE)

@@ -48,7 +48,8 @@ class Cacher:
         self._remote = remote
         self._window = window_count, window_bytes
         self._caches: dict[str, ResourceCache] = {}
-        self._unclaimed: dict[str, KeyValue] = {}
+        self._unclaimed: dict[str, dict[str, KeyValue]] = {}
+        """What no resource has asked for, by the first folder on its way: a resource that comes looks into one."""
         self._unlisten: Callable[[], None] | None = None
         self._loading: list[Event] | None = None
         self._dispatching = False
@@ -119,8 +120,9 @@ class Cacher:
                 raise ValueError(f"{prefix} overlaps with another resource")
             count, limit = self._window
             cache = self._caches[prefix] = ResourceCache(self, prefix, count=count, limit=limit)
-            for key in sorted(key for key in self._unclaimed if key.startswith(prefix)):
-                cache.load(self._unclaimed.pop(key))
+            waiting = self._unclaimed.get(self._folder(prefix), {})
+            for key in sorted(key for key in waiting if key.startswith(prefix)):
+                cache.load(waiting.pop(key))
         if extract is not None:
             cache.extract = extract
             cache.triggers = triggers
@@ -140,9 +142,12 @@ class Cacher:
                 cache = self._owner(item.key)
                 prefix = cache.prefix if cache is not None else ""
             if cache is None:
-                self._unclaimed[item.key] = item
+                self._unclaimed.setdefault(self._folder(item.key), {})[item.key] = item
             else:
                 cache.load(item)
+
+    def _folder(self, key: str) -> str:
+        return key[: key.find("/", len(self._root)) + 1]
 
     def _owner(self, key: str) -> ResourceCache | None:
         """The resource a key belongs to: that of the one folder on its way that is a resource."""
@@ -162,9 +167,9 @@ class Cacher:
             change = cache.apply(event)
             return None if change is None else (cache, change)
         if event.value is None:
-            self._unclaimed.pop(event.key, None)
+            self._unclaimed.get(self._folder(event.key), {}).pop(event.key, None)
         elif event.key.startswith(self._root):
-            self._unclaimed[event.key] = event.value
+            self._unclaimed.setdefault(self._folder(event.key), {})[event.key] = event.value
         return None
 
     def _receive(self, events: Sequence[Event]) -> None:

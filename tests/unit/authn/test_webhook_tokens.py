@@ -134,11 +134,11 @@ ODD = st.recursive(
 @settings(max_examples=100, deadline=None)
 @given(ODD)
 def test_any_answer_is_read_or_refused(tree: Any) -> None:
-    from fastapi_core.authn.webhook import _status
 
     kind = WebhookTokens(outbound.Remote("https://hook"), "v1", 0.0)
     try:
-        status = _status(outbound.Answer(200, {}, json.dumps(tree).encode()))
+        answer = outbound.Answer(200, {}, json.dumps(tree).encode())
+        status = outbound.review_status(answer, "token", "TokenReview")
     except outbound.OutboundError:
         return
     found = kind._judge(status, None)

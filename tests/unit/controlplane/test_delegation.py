@@ -186,3 +186,20 @@ def test_two_levels_find_what_one_router_of_everything_finds(segments: list[str]
     if found is not None and wanted is not None:
         assert found.params == wanted.params
         assert found.methods.keys() == wanted.methods.keys()
+
+
+def test_documents_of_registered_groups_stand_before_all_others(delegation: Delegation) -> None:
+    delegation.put_documents(
+        "g.test", [("/apis/g.test{/}", {ANY: named("custom")}), ("/apis/g.test/v1{/}", {ANY: named("v1")})]
+    )
+    delegation.put_listed("g.test", named("registered"))
+    for path in ("/apis/g.test", "/apis/g.test/", "/apis/g%2Etest"):
+        assert answer(delegation, path) == "registered {}"
+    assert answer(delegation, "/apis/g.test/v1") == "v1 {}"
+    assert answer(delegation, "/apis") == "groups {}"
+    delegation.put_aggregated("g.test", "v1", named("remote"))
+    assert answer(delegation, "/apis/g.test/v1") == "remote {}"
+    assert answer(delegation, "/apis/g.test/v1/../x") is None
+    delegation.drop_aggregated("g.test", "v1")
+    delegation.drop_listed("g.test")
+    assert answer(delegation, "/apis/g.test") == "custom {}"

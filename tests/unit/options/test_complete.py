@@ -127,7 +127,7 @@ def test_flags_that_are_not_in_force_are_announced_once(tmp_path: Path, capsys: 
         Options.parse(
             [
                 f"--data-dir={tmp_path}",
-                "--egress-selector-config-file=x",
+                "--encryption-provider-config=x",
                 "--etcd-prefix=/x",
                 "--goaway-chance=0.01",
             ]
@@ -136,7 +136,7 @@ def test_flags_that_are_not_in_force_are_announced_once(tmp_path: Path, capsys: 
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2
     assert lines[0].startswith("W")
-    assert lines[0].endswith('"Flags not in force" flags="--egress-selector-config-file"')
+    assert lines[0].endswith('"Flags not in force" flags="--encryption-provider-config"')
     assert lines[1].endswith('"Flags without effect" flags="--etcd-prefix --goaway-chance"')
 
 

@@ -1,0 +1,1 @@
+"""API groups that other servers answer for: registration, availability, proxy, discovery and OpenAPI."""

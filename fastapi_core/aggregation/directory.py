@@ -1,0 +1,185 @@
+"""The APIService objects as everything else here wants them: parsed once, followed, told apart by what matters."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fastapi_core.discovery.priorities import version_key
+from fastapi_core.obs import logs
+
+if TYPE_CHECKING:
+    from fastapi_core._ext.objects import CachedObject
+    from fastapi_core.registry.store import ResourceStore
+    from fastapi_core.storage.cacher.changes import WatchEvent
+    from fastapi_core.storage.cacher.watchers import Watcher
+
+Tree = dict[str, Any]
+log = logs.get("aggregation")
+
+APISERVICES = "/registry/apiregistration.k8s.io/apiservices/"
+AVAILABLE = "Available"
+
+
+@dataclass(frozen=True, slots=True)
+class Backing:
+    """The Service behind an APIService."""
+
+    namespace: str
+    name: str
+    port: int
+
+    @property
+    def server_name(self) -> str:
+        """The name its certificate is for."""
+        return f"{self.name}.{self.namespace}.svc"
+
+
+@dataclass(frozen=True, slots=True)
+class APIService:
+    """One registered group version. Equal ones are served the same way."""
+
+    name: str
+    group: str
+    version: str
+    group_priority: int
+    version_priority: int
+    backing: Backing | None
+    """None: this server answers itself."""
+    insecure: bool
+    authorities: bytes
+    """PEM bundle; empty: the system's."""
+    available: bool
+    uid: str
+
+    @property
+    def path(self) -> str:
+        return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+
+
+def parsed(tree: Tree) -> APIService:
+    """An APIService object, complete or not."""
+    spec: Tree = tree.get("spec") or {}
+    service: Tree | None = spec.get("service")
+    backing = None
+    if service is not None:
+        backing = Backing(service.get("namespace") or "", service.get("name") or "", service.get("port") or 443)
+    try:
+        authorities = base64.b64decode(spec.get("caBundle") or "")
+    except (binascii.Error, ValueError):
+        authorities = b"-"
+    return APIService(
+        tree["metadata"]["name"],
+        spec.get("group") or "",
+        spec.get("version") or "",
+        spec.get("groupPriorityMinimum") or 0,
+        spec.get("versionPriority") or 0,
+        backing,
+        bool(spec.get("insecureSkipTLSVerify")),
+        authorities,
+        available=(condition(tree) or {}).get("status") == "True",
+        uid=tree["metadata"].get("uid") or "",
+    )
+
+
+def condition(tree: Tree) -> Tree | None:
+    """The condition Available."""
+    conditions = (tree.get("status") or {}).get("conditions") or ()
+    return next((c for c in conditions if c.get("type") == AVAILABLE), None)
+
+
+_NOBODY = APIService("", "", "", 0, 0, None, False, b"", False, "")
+
+Changed = Callable[[APIService | None, APIService | None], None]
+"""Told of (before, now); None for one that was not there, or is no more."""
+
+
+class Directory:
+    """All APIServices of this moment."""
+
+    def __init__(self, store: ResourceStore) -> None:
+        self.store = store
+        self.generation = 0
+        """Grows with every change that matters."""
+        self._services: dict[str, APIService] = {}
+        self._by_group: dict[str, dict[str, APIService]] = {}
+        self._sorted: dict[str, tuple[APIService, ...]] = {}
+        self._unsorted: set[str] = set()
+        self._ordered: tuple[int, Mapping[str, tuple[APIService, ...]]] = (-1, {})
+        self._listeners: list[Changed] = []
+        self._watcher: Watcher | None = None
+
+    @property
+    def services(self) -> Mapping[str, APIService]:
+        """By name."""
+        return self._services
+
+    def listen(self, changed: Changed) -> None:
+        """Call for every change from now on; what is there already is told by `open`."""
+        self._listeners.append(changed)
+
+    async def open(self) -> None:
+        """Read what there is, and follow it."""
+        cache = self.store.cache
+        revision = cache.revision
+        for obj in cache.list().objects:
+            self._put(obj)
+        watcher = cache.watch(since=revision, deliver=self._deliver)
+        self._watcher = await watcher if isinstance(watcher, Awaitable) else watcher
+
+    def close(self) -> None:
+        if self._watcher is not None:
+            self._watcher.stop()
+
+    def _deliver(self, events: list[WatchEvent]) -> None:
+        for event in events:
+            change = event.change
+            if change.deleted:
+                before = self._services.pop(change.object.name, None)
+                if before is not None:
+                    self._tell(before, None)
+            else:
+                self._put(change.object)
+
+    def _put(self, obj: CachedObject) -> None:
+        now = parsed(obj.tree())
+        before = self._services.get(now.name)
+        if before != now:
+            self._services[now.name] = now
+            self._tell(before, now)
+
+    def _tell(self, before: APIService | None, now: APIService | None) -> None:
+        self.generation += 1
+        if before is not None:
+            self._by_group[before.group].pop(before.name, None)
+            self._unsorted.add(before.group)
+        if now is not None:
+            self._by_group.setdefault(now.group, {})[now.name] = now
+            self._unsorted.add(now.group)
+        for listener in self._listeners:
+            try:
+                listener(before, now)
+            except Exception as error:
+                # One that fails over one registration must not cost all others.
+                name = (now or before or _NOBODY).name
+                log.error("An API service is not taken notice of", error, apiservice=name)
+
+    def groups(self) -> Mapping[str, tuple[APIService, ...]]:
+        """Group -> its versions in order; groups by the highest priority any of their versions asks for, then by name."""
+        if self._ordered[0] != self.generation:
+            found = self._sorted
+            for group in self._unsorted:
+                versions = sorted(
+                    self._by_group.get(group, {}).values(), key=lambda s: (-s.version_priority, version_key(s.version))
+                )
+                if versions:
+                    found[group] = tuple(versions)
+                else:
+                    found.pop(group, None)
+            self._unsorted.clear()
+            ranks = {group: -max([s.group_priority for s in versions]) for group, versions in found.items()}
+            self._ordered = self.generation, {name: found[name] for name in sorted(found, key=lambda g: (ranks[g], g))}
+        return self._ordered[1]
