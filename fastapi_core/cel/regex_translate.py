@@ -415,7 +415,8 @@ def _operand_ways(operator: Any, argument: Any) -> int:
     inner = _ways(body)
     if high == sre.MAXREPEAT or high - low > 16:
         # How often it goes round is counted by the degree.
-        return min(inner ** min(low, 64), _FEW_WAYS + 1)
+        rounds: int = inner ** min(low, 64)
+        return min(rounds, _FEW_WAYS + 1)
     ways = 0
     for count in range(low, high + 1):
         ways += min(inner ** min(count, 64), _FEW_WAYS + 1)

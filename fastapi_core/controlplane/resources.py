@@ -13,13 +13,14 @@ from fastapi_core.apis.service_store import ServiceStore
 from fastapi_core.authn.issuer import TokenIssuer
 from fastapi_core.authz.base import Authorizer
 from fastapi_core.authz.rbac import RoleIndex
+from fastapi_core.controlplane import param_kinds
 from fastapi_core.controlplane.custom import terminating
 from fastapi_core.controlplane.served import Served
 from fastapi_core.registry.definition import ResourceDefinition
 from fastapi_core.registry.fields import extractor
 from fastapi_core.registry.store import ResourceStore
 from fastapi_core.request.routing import Route, resource_routes
-from fastapi_core.rest import escalation
+from fastapi_core.rest import escalation, param_access
 from fastapi_core.rest.backends import SERVICES, Backends
 from fastapi_core.rest.components import Components
 from fastapi_core.rest.install import endpoints, virtual_endpoints, warned
@@ -95,9 +96,11 @@ class Resources:
     def routes(self, watches: WatchServer, authorizer: Authorizer) -> list[Route]:
         """Routes of every resource in every served version."""
         found: list[Route] = []
+        parameters = param_kinds.known(self.definitions, self.stores)
         for definition in self.definitions:
             if definition.key_prefix:
                 guard = escalation.guard(definition, authorizer, self.roles)
+                guard = guard or param_access.guard(definition, authorizer, parameters)
                 scope = Scope(definition, self.stores[definition.key_prefix], self.admission, authorizer, guard)
                 self.backends.scopes.setdefault((definition.group, definition.plural), scope)
                 made = endpoints(scope, watches, self.backends)
