@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
+from fastapi_core.cel.errors import CostError
 from fastapi_core.cel.values import Opaque, cost_size
 
 LIST_COST: Final = 10
@@ -21,11 +22,23 @@ PATTERN: Final = 0.25
 #: An authorization check is dear on purpose: an expression can afford two.
 CHECK_COST: Final = 350_000
 
+#: Characters or elements of a result up to which its making is not counted where the reference does not count it.
+_LARGE: Final = 100_000
+
 PER_CALL_LIMIT: Final = 1_000_000
 RUNTIME_BUDGET: Final = 10_000_000
 MATCH_CONDITIONS_BUDGET: Final = 2_500_000
 
+#: Characters of the longest text that one expression can pay for.
+LONGEST: Final = PER_CALL_LIMIT * 10
+
 CallCost = int | Callable[[list[Any], Any], int]
+
+
+def afford(size: int) -> None:
+    """CostError for a text longer than any expression can pay for: to be asked before it is made."""
+    if size > LONGEST:
+        raise CostError
 
 
 def tenth(size: int) -> int:
@@ -57,6 +70,13 @@ def _order(args: list[Any], result: Any) -> int:
 
 def _joined(args: list[Any], result: Any) -> int:
     return tenth(cost_size(args[0]) + cost_size(args[1]))
+
+
+def _added(args: list[Any], result: Any) -> int:
+    """`+` of values whose types are known only now. The reference takes one unit whatever they are, which lets a few
+    variables double a text until memory ends: large results cost what they cost where types are known."""
+    size = cost_size(result) if isinstance(result, str | bytes | list) else 0
+    return 1 if size <= _LARGE else tenth(size)
 
 
 def _pattern(args: list[Any], result: Any) -> int:
@@ -145,6 +165,7 @@ def _compared(position: int) -> CallCost:
 
 _BY_FUNCTION: Final[dict[str, CallCost]] = {
     "check": CHECK_COST,
+    "_+_": _added,
     "fieldSelector": _selector,
     "labelSelector": _selector,
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf", "includes"), _elements),

@@ -67,7 +67,8 @@ def translate(pattern: str, complete: bool) -> Translated:
         return Translated(re.compile(""), 0)
     try:
         compiled = re.compile(text, re.ASCII)
-        degree = _degree(sre_parser.parse(text, re.ASCII))
+        tree = sre_parser.parse(text, re.ASCII)
+        degree = _degree(tree) if _ways(tree) <= _FEW_WAYS else -1
     except (re.error, OverflowError, RecursionError) as error:
         raise PatternError(f"error parsing regexp: {error}") from None
     return Translated(compiled, degree)
@@ -386,6 +387,41 @@ def _operand_degree(operator: Any, argument: Any) -> int:
         degrees = [_degree(branch) for branch in argument[1]]
         return -1 if min(degrees) < 0 else max(degrees)
     return 0
+
+
+#: Ways to go through the bounded choices of a pattern (`a?`, `a|b`, `a{1,3}`) that a backtracking search may try in full.
+_FEW_WAYS: Final = 256
+
+
+def _ways(tree: Any) -> int:
+    """In how many ways the bounded choices of a pattern combine; more than `_FEW_WAYS` is not told apart.
+
+    They multiply where they follow each other: `(a?){99}` has two to the 99th and no repetition without bound.
+    """
+    total = 1
+    for operator, argument in tree:
+        total = min(total * _operand_ways(operator, argument), _FEW_WAYS + 1)
+    return total
+
+
+def _operand_ways(operator: Any, argument: Any) -> int:
+    if operator is sre.SUBPATTERN:
+        return _ways(argument[-1])
+    if operator is sre.BRANCH:
+        return sum(_ways(branch) for branch in argument[1])
+    if operator not in _REPEATS:
+        return 1
+    low, high, body = argument
+    inner = _ways(body)
+    if high == sre.MAXREPEAT or high - low > 16:
+        # How often it goes round is counted by the degree.
+        return min(inner ** min(low, 64), _FEW_WAYS + 1)
+    ways = 0
+    for count in range(low, high + 1):
+        ways += min(inner ** min(count, 64), _FEW_WAYS + 1)
+        if ways > _FEW_WAYS:
+            break
+    return ways
 
 
 def _variable(tree: Any) -> int:

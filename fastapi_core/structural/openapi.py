@@ -244,14 +244,16 @@ def _list_map(schema: Tree, path: str) -> list[FieldError]:
 def _keys(keys: list[str], items: Tree, path: str) -> list[FieldError]:
     found: list[FieldError] = []
     properties = dict(members(items))
-    for index, key in enumerate(keys):
+    seen: set[str] = set()
+    for key in keys:
         if key not in properties:
             found.append(_invalid(f"{path}.{LIST_KEYS}", keys, "entries must all be names of item properties"))
         elif properties[key].get("type") in ("array", "object"):
             text = f"must be a scalar type if parent array's {LIST_TYPE} is map"
             found.append(_invalid(f"{path}.items.properties[{key}].type", items.get("type"), text))
-        if key in keys[:index]:
+        if key in seen:
             found.append(_invalid(f"{path}.{LIST_KEYS}", keys, "must not contain duplicate entries"))
+        seen.add(key)
     return found
 
 

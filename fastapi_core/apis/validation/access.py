@@ -168,11 +168,13 @@ def certificate_request(tree: Tree, path: str, report: Report) -> None:
     usages = spec.get("usages") or ()
     if not usages:
         report.required(".spec.usages")
+    seen: set[str] = set()
     for index, usage in enumerate(usages):
         if usage not in _USAGES:
             report.unsupported(f".spec.usages[{index}]", usage, _USAGES)
-        if usage in usages[:index]:
+        if usage in seen:
             report.duplicate(f".spec.usages[{index}]", usage)
+        seen.add(usage)
     name = spec.get("signerName") or ""
     if name == "kubernetes.io/legacy-unknown" and report.old is None:
         report.invalid(".spec.signerName", name, "the legacy signerName is not allowed via this API version")
@@ -187,6 +189,7 @@ def certificate_request(tree: Tree, path: str, report: Report) -> None:
 
 def _conditions(conditions: Any, report: Report) -> None:
     kinds = [condition.get("type") or "" for condition in conditions]
+    seen: set[str] = set()
     for index, condition in enumerate(conditions):
         at = f".status.conditions[{index}]"
         if not kinds[index]:
@@ -196,8 +199,9 @@ def _conditions(conditions: Any, report: Report) -> None:
                 report.required(at + ".status")
             elif condition.get("status") != "True":
                 report.unsupported(at + ".status", condition["status"], ("True",))
-        if kinds[index] in kinds[:index]:
+        if kinds[index] in seen:
             report.duplicate(at + ".type", kinds[index])
+        seen.add(kinds[index])
     if "Approved" in kinds and "Denied" in kinds:
         index = max(kinds.index("Approved"), kinds.index("Denied"))
         text_ = "Approved and Denied conditions are mutually exclusive"
@@ -326,9 +330,12 @@ def runtime_class(tree: Tree, path: str, report: Report) -> None:
         _NODE_LABELS(planning, ".scheduling", report)
         items = planning.get("tolerations") or []
         scheduling.tolerations(items, ".scheduling.tolerations", report)
+        seen: set[frozenset[tuple[str, Any]]] = set()
         for index, item in enumerate(items):
-            if item in items[:index]:
+            members = frozenset(item.items())
+            if members in seen:
                 report.duplicate(f".scheduling.tolerations[{index}]", shown("core/v1.Toleration", item))
+            seen.add(members)
 
 
 _HANDLER_FIXED = immutable("handler")

@@ -157,10 +157,12 @@ def review_versions(versions: list[str], path: str, report: Report, known: tuple
     if not versions:
         report.required(path, f"must specify one of {listed}")
         return
+    seen: set[str] = set()
     for index, version in enumerate(versions):
-        if version in versions[:index]:
+        if version in seen:
             report.invalid(f"{path}[{index}]", version, "duplicate version")
             continue
+        seen.add(version)
         report.each_invalid(f"{path}[{index}]", version, formats.label1035(version))
     if not any(version in known for version in versions):
         report.invalid(path, versions, f"must include at least one of {listed}")

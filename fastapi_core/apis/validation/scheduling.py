@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 from fastapi_core.apis.validation import formats
@@ -182,6 +183,7 @@ def _toleration(item: Tree, path: str, report: Report) -> None:
 
 
 def spread(items: list[Tree], path: str, report: Report) -> None:
+    later = Counter((item.get("topologyKey") or "", item.get("whenUnsatisfiable") or "") for item in items)
     for index, item in enumerate(items):
         at = f"{path}[{index}]"
         skew, key, action = item.get("maxSkew") or 0, item.get("topologyKey") or "", item.get("whenUnsatisfiable") or ""
@@ -191,9 +193,8 @@ def spread(items: list[Tree], path: str, report: Report) -> None:
             report.required(at + ".topologyKey", "can not be empty")
         if action not in _WHEN:
             report.unsupported(at + ".whenUnsatisfiable", action, _WHEN)
-        if any(
-            key == other.get("topologyKey") and action == other.get("whenUnsatisfiable") for other in items[index + 1 :]
-        ):
+        later[key, action] -= 1
+        if key and action and later[key, action]:
             report.duplicate(at + ".{topologyKey, whenUnsatisfiable}", f"{{{key}, {action}}}")
         domains = item.get("minDomains")
         if domains is not None:

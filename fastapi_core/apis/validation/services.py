@@ -172,7 +172,7 @@ def _families(spec: Tree, kind: str, report: Report) -> None:
     for index, family in enumerate(families):
         if family not in ("IPv4", "IPv6"):
             report.unsupported(f".spec.ipFamilies[{index}]", family, ("IPv4", "IPv6"))
-        elif family in families[:index]:
+        elif families.index(family) < index:
             report.duplicate(f".spec.ipFamilies[{index}]", family)
     _POLICY(spec, ".spec", report)
     _cluster_ips(ips, at, report)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Any, Final
 
 from fastapi_core.apis.validation import formats
 from fastapi_core.apis.validation.quantities import amount
@@ -146,12 +146,12 @@ def _hidden(variables: list[Tree], path: str) -> Iterator[str]:
 
 
 def _ports(ports: list[Tree], path: str) -> Iterator[str]:
+    first: dict[tuple[Any, ...], int] = {}
     for index, port in enumerate(ports):
-        for number, earlier in enumerate(ports[:index]):
-            members = ("containerPort", "protocol", "hostPort", "hostIP")
-            if all((port.get(name) or "") == (earlier.get(name) or "") for name in members):
-                yield f"{path}[{index}]: duplicate port definition with {path}[{number}]"
-                break
+        key = tuple(port.get(name) or "" for name in ("containerPort", "protocol", "hostPort", "hostIP"))
+        earlier = first.setdefault(key, index)
+        if earlier != index:
+            yield f"{path}[{index}]: duplicate port definition with {path}[{earlier}]"
 
 
 def _duplicates(items: list[Tree], member: str, path: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ import re
 from typing import Any, Final
 
 from fastapi_core.cel import times, values
+from fastapi_core.cel.costs import afford
 from fastapi_core.cel.errors import EvalError
 from fastapi_core.cel.syntax import ListNode, MapNode, Node
 from fastapi_core.cel.types import DYN, Type
@@ -14,12 +15,15 @@ from fastapi_core.cel.values import Duration, Timestamp, TypeValue, UInt
 
 _CLAUSE: Final = re.compile(r"%(?:%|(?:\.(\d+))?(.))", re.DOTALL)
 _PRECISION: Final = 6
+#: More places than this would be written for nothing but their cost.
+_PRECISION_DIGITS: Final = 3
 _KINDS: Final = "sdfebxXo"
 
 
 def format_text(template: str, arguments: list[Any]) -> str:
     """The text with its clauses replaced; EvalError with the reference's text."""
     parts: list[str] = []
+    length = 0
     position = 0
     at = 0
     while at < len(template):
@@ -36,6 +40,8 @@ def format_text(template: str, arguments: list[Any]) -> str:
         if position >= len(arguments):
             raise EvalError(f"index {position} out of range")
         parts.append(_formatted(kind, precision, arguments[position]))
+        length += len(parts[-1])
+        afford(length)
         position += 1
     return "".join(parts)
 
@@ -52,7 +58,12 @@ def _clause(template: str, percent: int) -> tuple[int, str, int]:
                 "could not parse formatting clause: error while parsing precision: could not find end of precision specifier"
             )
         raise EvalError(f'could not parse formatting clause: unrecognized formatting clause "{kind}"')
-    return int(match.group(1)) if match.group(1) else _PRECISION, kind, match.end()
+    digits = match.group(1)
+    if not digits:
+        return _PRECISION, kind, match.end()
+    if len(digits) > _PRECISION_DIGITS:
+        raise EvalError("could not parse formatting clause: error while parsing precision: precision is too large")
+    return int(digits), kind, match.end()
 
 
 def _formatted(kind: str, precision: int, value: Any) -> str:

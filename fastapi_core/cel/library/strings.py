@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fastapi_core.cel import regex
+from fastapi_core.cel.costs import afford
 from fastapi_core.cel.errors import EvalError
 from fastapi_core.cel.functions import library
 from fastapi_core.cel.library.formatting import format_text
@@ -69,6 +70,10 @@ def upper_ascii(text: str) -> str:
 
 
 def replace(text: str, old: str, new: str, count: int = -1) -> str:
+    growth = len(new) - len(old)
+    if growth > 0:
+        found = text.count(old)
+        afford(len(text) + growth * (found if count < 0 else min(found, count)))
     return text.replace(old, new, count if count >= 0 else -1)
 
 
@@ -101,6 +106,7 @@ def join(items: list[Any], separator: str = "") -> str:
     for item in items:
         if type(item) is not str:
             raise EvalError(f"join: invalid input: {item}")
+    afford(sum(map(len, items)) + len(separator) * max(len(items) - 1, 0))
     return separator.join(items)
 
 

@@ -134,3 +134,31 @@ def test_growing_texts_are_cut_short() -> None:
         cel.compile_expression(f"{text}.map(x, {text}).size() > 0", DYNAMIC).evaluate(
             {"self": {"s": "a" * 1000}}, limit=20_000
         )
+
+
+GROWING = [
+    "self.s + self.s",
+    "dyn(self.s) + dyn(self.s)",
+    "self.l + self.l",
+    "self.s.replace('a', self.s)",
+    "self.l.join(self.s)",
+    "'%s%s'.format([self.s, self.s])",
+]
+
+
+@pytest.mark.parametrize("text", GROWING)
+def test_what_outgrows_every_limit_is_never_made(text: str) -> None:
+    program = cel.compile_expression(text, DYNAMIC)
+    with pytest.raises(cel.CostError):
+        program.evaluate({"self": {"s": "a" * 6_000_000, "l": ["x"] * 6_000_000}})
+
+
+def test_sums_of_unknown_type_cost_one_unit_until_they_are_large() -> None:
+    program = cel.compile_expression("dyn(self.s) + dyn(self.s)", DYNAMIC)
+    short, long = (program.measure({"self": {"s": "a" * size}})[1] for size in (50_000, 50_001))
+    assert short < 20 < 10_000 <= long
+
+
+def test_a_number_has_no_more_than_999_places() -> None:
+    with pytest.raises(cel.EvalError, match="precision is too large"):
+        cel.compile_expression("self.s.format([1.0])", DYNAMIC).evaluate({"self": {"s": "%.1000000000f"}})

@@ -88,3 +88,14 @@ def test_find_all_where_backtracking_is_avoided() -> None:
 def test_an_automaton_has_a_size() -> None:
     with pytest.raises(TooLargeError):
         Automaton("(?:(?:a{1000}){1000})")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["^(a?){64}a{64}$", "^(a|a){64}b$", "^" + "a?" * 64 + "a" * 64 + "$", "^(a{1,2}){64}b$", "^((a|b)?){2,40}c$"],
+)
+def test_bounded_choices_that_follow_each_other_take_no_longer_than_the_text(pattern: str) -> None:
+    compiled = compile_pattern(pattern)
+    start = time.process_time()
+    compiled.matches("a" * 63)
+    assert time.process_time() - start < 2

@@ -4,6 +4,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+import yaml as pyyaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -328,3 +329,7 @@ def test_depth_is_limited() -> None:
     assert yaml.parse(yaml.dump(yaml.parse(body).tree)).tree is not None
     with pytest.raises(DecodeError, match="yaml: exceeded max depth"):
         yaml.parse(b"[" + body + b"]")
+
+
+def test_the_parser_of_libyaml_is_used_where_there_is_one() -> None:
+    assert yaml._Parser is (pyyaml.CSafeLoader if pyyaml.__with_libyaml__ else pyyaml.SafeLoader)
