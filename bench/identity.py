@@ -84,11 +84,11 @@ def rows(
 
 
 def account_token(client: Client) -> str:
-    """A token of an account that may read everything."""
+    """A token of an account that may do everything."""
     accounts = "/api/v1/namespaces/default/serviceaccounts"
     client.send("POST", accounts, {"metadata": {"name": "bench"}})
     subject = {"kind": "ServiceAccount", "namespace": "default", "name": "bench"}
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
     client.send("POST", _BINDINGS, {"metadata": {"name": "bench"}, "roleRef": role, "subjects": [subject]})
     answer = client.send("POST", f"{accounts}/bench/token", {"spec": {}})
     return str(json.loads(answer)["status"]["token"])

@@ -94,9 +94,15 @@ class Resource:
         scope = CustomScope(
             declared, self.store, around.admission(), around.authorizer, version, self.family, self.guard
         )
-        if version.storage:
+        if version.storage and not (version.status and self._comes_with_status(version)):
             self.store.fresh_for = scope
         return scope
+
+    def _comes_with_status(self, version: Version) -> bool:
+        """Whether an object whose status has been taken away is shown with one by default."""
+        probe: Tree = {}
+        self.forms[version.name].default(probe)
+        return "status" in probe
 
     def convert(self, tree: Tree, source: ResourceDefinition, target: ResourceDefinition) -> Tree | Awaitable[Tree]:
         """A copy of an object in another version."""

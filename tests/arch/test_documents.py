@@ -33,7 +33,7 @@ def test_documents_name_flags_that_exist(document: str) -> None:
         if re.search(r"fastapi-core (serve|--ext)|FLAGS=", line):
             ours += re.findall(r"(?<!\S)[\"']?--([a-z0-9-]+)", line.split("fastapi-core:/var", 1)[-1])
     unknown = {name for name in ours if name not in known}
-    assert not unknown - {"data-dir", "wait", "no-new-privileges"}, unknown
+    assert not unknown - {"data-dir", "grace-period", "no-new-privileges", "wait"}, unknown
 
 
 def test_the_unit_starts_what_is_installed() -> None:

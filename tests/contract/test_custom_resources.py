@@ -291,3 +291,18 @@ def test_a_built_in_group_version_stays_as_it_is(api: Api) -> None:
         assert api("DELETE", f"{CRDS}/{name}")[0] == 200
     until(lambda: api("GET", "/apis/node.k8s.io/v77")[0] == 404)
     assert [v["version"] for v in api("GET", "/apis/node.k8s.io")[1]["versions"]] == ["v1"]
+
+
+def test_a_status_by_default_is_there_from_the_start(world: World) -> None:
+    """The client's status is taken away where it is a subresource; what reads show instead, the create shows, too."""
+    status = {"type": "object", "default": {"phase": "New"}, "properties": {"phase": {"type": "string"}}}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": FREE, "status": status}}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema, "subresources": {"status": {}}}
+    world.define(versions=[version])
+    world.served()
+    made = world.add("a", status={"phase": "Mine"})
+    assert made["status"] == {"phase": "New"}
+    code, labelled = world.api("PATCH", world.path("a"), {"metadata": {"labels": {"a": "b"}}}, MERGE)
+    assert (code, labelled["status"]) == (200, {"phase": "New"})
+    assert world.api("GET", world.path("a"))[1]["status"] == {"phase": "New"}
+    assert world.api("GET", world.path())[1]["items"][0]["status"] == {"phase": "New"}
