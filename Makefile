@@ -39,8 +39,8 @@ serve: build ## run the server on a SQLite store in ./data
 
 test: $(VENV)/.dev lint unit wheel ## everything CI runs
 
-unit: $(VENV)/.dev ## the tests alone
-	$(BIN)/python -m pytest -q
+unit: $(VENV)/.dev ## the tests alone, two at a time: many of them wait for clocks and servers
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 lint: $(VENV)/.dev ## ruff, mypy strict, stubs of the compiled modules, layers
 	$(BIN)/ruff check .
