@@ -300,11 +300,15 @@ def dedup_owner_references(tree: Tree, *, admission: bool = False) -> list[str]:
     metadata: Tree = tree.get("metadata") or {}
     owners: list[Tree] = metadata.get("ownerReferences") or []
     kept: list[Tree] = []
+    seen: set[str] = set()
     repeated: list[str] = []
     for owner in owners:
-        if owner in kept:
+        # As text, since there may be as many as a body holds.
+        shape = repr(sorted(owner.items()))
+        if shape in seen:
             repeated.append(owner.get("uid") or "")
         else:
+            seen.add(shape)
             kept.append(owner)
     if not repeated:
         return []

@@ -7,6 +7,7 @@ import time
 from fastapi_core.apis.validation import warnings
 from fastapi_core.apis.validation.rules import Report, Tree
 from fastapi_core.apis.validation.scheduling import spread
+from fastapi_core.registry.metadata import dedup_owner_references
 
 MANY = 20_000
 #: Far above what one pass takes anywhere, far below what comparing all pairs takes.
@@ -44,3 +45,13 @@ def test_container_ports_are_compared_in_one_pass() -> None:
         f"{at}[{MANY}]: duplicate port definition with {at}[3]",
         f"{at}[{MANY + 2}]: duplicate port definition with {at}[3]",
     ]
+
+
+def test_owner_references_are_compared_in_one_pass() -> None:
+    owners = [{"apiVersion": "v1", "kind": "A", "name": "a", "uid": str(index)} for index in range(MANY)]
+    tree = {"metadata": {"ownerReferences": [*owners, dict(owners[3])]}}
+    start = time.process_time()
+    (warning,) = dedup_owner_references(tree)
+    assert time.process_time() - start < PATIENCE
+    assert warning.endswith("duplicate UID(s) observed: 3")
+    assert tree["metadata"]["ownerReferences"] == owners
