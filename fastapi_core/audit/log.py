@@ -26,8 +26,9 @@ log = logs.get("audit")
 
 #: Bytes of events that may wait for the disk: beyond it requests wait (or events are lost), beyond twice it all is lost.
 BACKLOG = 32 << 20
-#: Seconds in which events gather before the thread is woken: short for whoever follows the file, long for the processor.
-GATHER = 0.01
+#: Seconds in which events gather before the thread is woken: short for whoever follows the file, long for the processor
+#: (each time it takes the interpreter lock from the loop).
+GATHER = 0.025
 #: Seconds between two reports of the same trouble.
 _REPORT = 10.0
 

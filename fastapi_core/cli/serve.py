@@ -80,6 +80,7 @@ def _calm_collector() -> None:
     """
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+    gc.enable()
 
 
 def _explain(error: Exception, completed: Completed) -> str:
