@@ -58,12 +58,13 @@ def test_watchers_that_never_read(tmp_path: Path, query: str, size: int) -> None
         reader.start()
         before = peak = resident(server)
         for number in range(1, CHANGES + 1):
-            body = {"data": {"number": str(number), "filler": ("%06d" % number) * (size // 6)}}
+            body = {"data": {"number": str(number), "filler": f"{number:06}" * (size // 6)}}
             client.connection.request(
                 "PATCH", f"{PATH}/one", json.dumps(body), {"Content-Type": "application/merge-patch+json"}
             )
-            assert (answer := client.connection.getresponse()).status == 200
+            answer = client.connection.getresponse()
             answer.read()
+            assert answer.status == 200
             if number % 20 == 0:
                 peak = max(peak, resident(server))
                 assert metric(client, "fastapi_core_stream_backlog_bytes") <= LIMIT << 20
