@@ -22,7 +22,7 @@ _WIDTH: Final = 80
 _DEEPEST: Final = 60
 """Indentation above which libyaml prints the document: folded texts are hard to place there."""
 _LONGEST_KEY: Final = 100
-_SIMPLE: Final = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*", re.ASCII)
+_SIMPLE: Final = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*(:[A-Za-z0-9_./-]+)*", re.ASCII)
 _KINDS: Final = {c: "a" if chr(c).isalpha() else "0" if chr(c).isdigit() else chr(c) for c in range(128)}
 
 

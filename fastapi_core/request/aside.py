@@ -1,15 +1,18 @@
-"""Long work of the codecs in a thread beside the event loop: YAML both ways and indented JSON of large documents.
+"""Long work in a thread beside the event loop: YAML both ways and indented JSON of large documents, checks of large
+objects, expressions that take their time.
 
-One thread: they all hold the interpreter while they work, so more would only take more of it from the loop, which has
-to wait a few milliseconds for its turn as it is.
+Two threads, so that one long piece of work does not hold up all others: they hold the interpreter while they work, so
+more would only take more of it from the loop, which waits some milliseconds for its turn as it is.
 """
 
 from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any, TypeVar
+import threading
+import time
+from collections.abc import Awaitable, Callable, Generator
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fastapi_core.http.exchange import Header, Response
 
@@ -22,18 +25,61 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 LARGE = 1 << 16
 """Bytes of a document from which on it is worth the way to the thread."""
+THREADS = 2
+PATIENCE = 0.02
+"""Seconds that work of unknown length may take on the loop."""
 
 
 @functools.cache
 def _thread() -> ThreadPoolExecutor:
     from concurrent.futures import ThreadPoolExecutor
 
-    return ThreadPoolExecutor(1, "codec")
+    def begin() -> None:
+        CLOCK.beside = True
+
+    return ThreadPoolExecutor(THREADS, "beside", begin)
 
 
 async def aside(work: Callable[[], T]) -> T:
     """What `work` returns or raises, in its turn."""
     return await asyncio.get_running_loop().run_in_executor(_thread(), work)
+
+
+class HeavyError(Exception):
+    """Work that takes too long for the loop: to be started over beside it."""
+
+
+class _Clock(threading.local):
+    until = 0.0
+    """When work on this thread must be done (`time.perf_counter`); 0 when it may take as long as it likes."""
+    beside = False
+    """This is the thread beside the loop: what belongs to the loop must not be asked."""
+
+
+CLOCK: Final = _Clock()
+
+
+def check_time() -> None:
+    """Called by long work from time to time: HeavyError when it has taken too long for the loop."""
+    until = CLOCK.until
+    if until and time.perf_counter() > until:
+        raise HeavyError
+
+
+def patiently(work: Callable[[], T], *, large: bool = False) -> T | Awaitable[T]:
+    """What `work` returns: at once, or when it takes longer than `PATIENCE`, later, from a new start beside the loop.
+
+    `large`: do not even try here. What it changes must bear being changed twice.
+    """
+    if large:
+        return aside(work)
+    CLOCK.until = time.perf_counter() + PATIENCE
+    try:
+        return work()
+    except HeavyError:
+        return aside(work)
+    finally:
+        CLOCK.until = 0.0
 
 
 class Deferred(Response):
@@ -50,6 +96,11 @@ class Deferred(Response):
 
     async def _made(self) -> Response:
         return Response(self.status, self.headers, await aside(self._make), compress=True)
+
+
+def large_body(ctx: RequestContext) -> bool:
+    """Whether the object of a request is so large that checking it takes long."""
+    return len(ctx.request.body) > 2 * LARGE
 
 
 def large_yaml(ctx: RequestContext) -> bool:

@@ -16,6 +16,7 @@ from fastapi_core.registry import lifecycle
 from fastapi_core.registry.definition import Tree
 from fastapi_core.registry.metadata import dedup_owner_references, version_required
 from fastapi_core.registry.store import CONFLICT_TEXT, retrying
+from fastapi_core.request.aside import large_body, patiently
 from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest import render
 from fastapi_core.rest.body import read_object
@@ -193,7 +194,9 @@ async def _gate(
     if scope.guard is not None:
         await scope.guard(ctx, tree, old)
     _keep_times(tree, old)
-    for warning in lifecycle.before_update(scope.definition, tree, old, prepare):
+    check = partial(lifecycle.before_update, scope.definition, tree, old, prepare)
+    warnings = patiently(check, large=large_body(ctx))
+    for warning in warnings if isinstance(warnings, list) else await warnings:
         ctx.warn(warning)
     if shown is not None:
         attributes.object = shown.show(tree)

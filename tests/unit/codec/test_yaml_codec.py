@@ -342,8 +342,13 @@ LONG = st.lists(
     max_size=40,
 ).map(" ".join)
 PRINTED = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), TEXTS, LONG, st.sampled_from(["Always", "10.0.0.1", "80"])),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS | LONG, inner, max_size=4),
+    st.one_of(
+        st.none(), st.booleans(), st.integers(), TEXTS, LONG, st.sampled_from(["Always", "10.0.0.1", "f:a:b", "a:"])
+    ),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(TEXTS | LONG | st.sampled_from(["f:a", "f:a:", "k:{}", "."]), inner, max_size=4)
+    ),
     max_leaves=20,
 )
 
