@@ -15,7 +15,7 @@ from fastapi_core.cel.frames import FIRST_SLOT
 from fastapi_core.cel.syntax import Node
 from fastapi_core.cel.types import Type, is_dyn
 from fastapi_core.cel.validators import validate
-from fastapi_core.request.aside import CLOCK
+from fastapi_core.request.aside import CLOCK, check_time
 
 
 class Budget:
@@ -105,7 +105,9 @@ def compile_expression(text: str, environment: Environment, returns: Sequence[Ty
     """Compile an expression that must yield one of the types `returns` (any when empty).
 
     CompileError when it is refused, OutputTypeError when it yields something else. dyn is no match for another type.
+    HeavyError when there is a time to keep and it is over (`request.aside.patiently`).
     """
+    check_time()
     node = check(text, environment)
     found = node.type
     assert found is not None

@@ -13,13 +13,14 @@ from fastapi_core.admission.objects import decoded
 from fastapi_core.crd.form import LazyForm
 from fastapi_core.errors import APIError
 from fastapi_core.obs import logs
+from fastapi_core.request.aside import aside
 
 if TYPE_CHECKING:
     from fastapi_core.admission.policies.typecheck import TypeChecker
     from fastapi_core.cel.decls import Decl
     from fastapi_core.controlplane.resources import Resources
     from fastapi_core.controlplane.served import Served
-    from fastapi_core.registry.definition import ResourceDefinition, Tree
+    from fastapi_core.registry.definition import ResourceDefinition
     from fastapi_core.server.generic import GenericServer
     from fastapi_core.storage.cacher.changes import WatchEvent
 
@@ -93,12 +94,11 @@ class PolicyStatus:
         if obj is None:
             return
         tree = obj.tree()
-        warnings: list[Tree] = []
-        for warning in _checker(self._served).warnings(tree.get("spec") or {}):
-            if warning is not None:
-                warnings.append(warning)
-            # Many expressions about many kinds take a while; others go on meanwhile.
-            await asyncio.sleep(0)
+        checker = _checker(self._served)
+        # Many expressions about many kinds take a while; others go on meanwhile.
+        warnings = await aside(
+            lambda: [found for found in checker.warnings(tree.get("spec") or {}) if found is not None]
+        )
         config = {
             "apiVersion": "admissionregistration.k8s.io/v1",
             "kind": "ValidatingAdmissionPolicy",
