@@ -12,6 +12,7 @@ import pytest
 
 from fastapi_core.testing.server import RunningServer
 from tests.adversity.killing import Client, Watcher
+from tests.adversity.scale import scaled
 from tests.adversity.test_memory import resident
 
 pytestmark = pytest.mark.adversity
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.adversity
 PATH = "/api/v1/namespaces/default/configmaps"
 STALLED = 100
 LIMIT = 32
-CHANGES = 400
+CHANGES = scaled(400)
 
 
 def stalled(server: RunningServer, query: str, context: ssl.SSLContext) -> ssl.SSLSocket:
