@@ -79,7 +79,8 @@ def _useful(found: dict[str, Type]) -> set[str]:
         useful |= more
 
 
-def apply_defaults(definition: ResourceDefinition, tree: Tree) -> None:
-    """Complete an object of the definition's version in place; custom resources have no defaults here."""
+def apply_defaults(definition: ResourceDefinition, tree: Tree, known: Tree | None = None) -> None:
+    """Complete an object of the definition's version in place; custom resources have no defaults here. Parts shared
+    with `known`, a complete tree, are left alone."""
     if not definition.custom:
-        walk_of(definition.type).run(tree)
+        walk_of(definition.type).run(tree, known)

@@ -134,13 +134,13 @@ def merged(scope: Scope, current: Tree, config: Configuration, options: WriteOpt
             definition.form.prune(tree)
     else:
         try:
-            tree = normalize.normalize(definition.type, result.tree).tree
+            tree = normalize.normalize(definition.type, result.tree, known=current).tree
         except TypeMismatch as error:
             text = f"failed to convert new typed object ({named(config.tree)}) to object: {error}"
             raise plain_failure(text) from error
         tree["metadata"] = dict(tree.get("metadata") or {})
     if result.tree is not None:
-        apply_defaults(definition, tree)
+        apply_defaults(definition, tree, current)
     metadata = tree["metadata"]
     metadata.pop("managedFields", None)
     if result.managed:

@@ -7,10 +7,10 @@ from fastapi_core.registry.definition import ResourceDefinition, Tree
 from fastapi_core.schema import defaults as type_defaults
 
 
-def apply_defaults(definition: ResourceDefinition, tree: Tree) -> None:
-    """Fill in, in place, what the client left out."""
+def apply_defaults(definition: ResourceDefinition, tree: Tree, known: Tree | None = None) -> None:
+    """Fill in, in place, what the client left out; `known` is the object before, for the parts they share."""
     if definition.form is not None:
         definition.form.default(tree)
         return
-    type_defaults.apply(definition.type, tree)
-    kind_defaults.apply_defaults(definition, tree)
+    type_defaults.apply(definition.type, tree, known)
+    kind_defaults.apply_defaults(definition, tree, known)

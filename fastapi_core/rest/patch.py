@@ -90,11 +90,11 @@ async def _patch(
         if definition.form is not None:
             patched = custom.conform_patched(definition, definition.form, patched, reported)
         else:
-            patched = _conform(scope, patched, reported)
+            patched = _conform(scope, patched, reported, current)
         if reported and options.field_validation == "Strict":
             raise undecodable("strict decoding error: " + ", ".join(reported))
         check_identity(scope, patched, ctx.info.name, ctx.info.namespace)
-        apply_defaults(definition, patched)
+        apply_defaults(definition, patched, current)
         return patched
 
     obj = await write(ctx, scope, change, options, subresource)
@@ -104,7 +104,7 @@ async def _patch(
     return render.one(ctx, scope, obj)
 
 
-def _conform(scope: Scope, patched: Tree, reported: list[str]) -> Tree:
+def _conform(scope: Scope, patched: Tree, reported: list[str], current: Tree) -> Tree:
     """The patched tree decoded as its type, as the reference decodes the patched JSON (members in sorted order)."""
     definition = scope.definition
     if not isinstance(patched.get("metadata", {}), dict):
@@ -115,7 +115,7 @@ def _conform(scope: Scope, patched: Tree, reported: list[str]) -> Tree:
             f"{definition.group_version}, Kind={definition.kind} was changed to {version}, Kind={kind}: a patch cannot do that"
         )
     try:
-        result = normalize.normalize(definition.type, patched)
+        result = normalize.normalize(definition.type, patched, known=current)
     except TypeMismatch as error:
         raise undecodable(str(error)) from error
     reported += [unknown(path) for path in sorted(result.unknown)]

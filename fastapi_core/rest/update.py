@@ -154,7 +154,8 @@ async def write(
                 return scope.store.unsaved(stored, current.revision)
             if options.dry_run:
                 return scope.store.unsaved(stored, current.revision)
-            return await commit(partial(scope.store.update, current), stored, applied=applied)
+            known = old if stored is tree else None
+            return await commit(partial(scope.store.update, current, known=known), stored, applied=applied)
         except (errors.APIError, StorageError):
             if attributes.undo:
                 await scope.admission.revert(attributes)

@@ -18,12 +18,12 @@ CARDS: Final = {"": SINGLE, "list": LIST, "map": MAP}
 _walks: dict[Type, Walk] = {}
 
 
-def apply(type_: Type, tree: dict[str, Any]) -> None:
-    """Fill in stated defaults of unset members, in place."""
+def apply(type_: Type, tree: dict[str, Any], known: dict[str, Any] | None = None) -> None:
+    """Fill in stated defaults of unset members, in place; not in parts shared with `known`, a complete tree."""
     walk = _walks.get(type_)
     if walk is None:
         walk = _make(type_)
-    walk.run(tree)
+    walk.run(tree, known)
 
 
 def _make(type_: Type) -> Walk:
