@@ -79,8 +79,7 @@ def _useful(found: dict[str, Type]) -> set[str]:
         useful |= more
 
 
-def apply_defaults(definition: ResourceDefinition, tree: Tree, known: Tree | None = None) -> None:
-    """Complete an object of the definition's version in place; custom resources have no defaults here. Parts shared
-    with `known`, a complete tree, are left alone."""
+def apply_defaults(definition: ResourceDefinition, tree: Tree) -> None:
+    """Complete an object of the definition's version in place; custom resources have no defaults here."""
     if not definition.custom:
-        walk_of(definition.type).run(tree, known)
+        walk_of(definition.type).run(tree)

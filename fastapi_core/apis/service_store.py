@@ -82,9 +82,9 @@ class ServiceStore(ResourceStore):
     async def create(self, tree: Tree) -> CachedObject:
         return await self._claimed(tree, ResourceStore.create(self, tree), frozenset())
 
-    async def update(self, current: CachedObject, tree: Tree) -> CachedObject:
+    async def update(self, current: CachedObject, tree: Tree, known: Tree | None = None) -> CachedObject:
         earlier = frozenset(addresses_of(current.tree().get("spec") or {}))
-        return await self._claimed(tree, ResourceStore.update(self, current, tree), earlier)
+        return await self._claimed(tree, ResourceStore.update(self, current, tree, known), earlier)
 
     async def delete(self, current: CachedObject) -> int:
         revision = await super().delete(current)

@@ -201,8 +201,12 @@ def _qualified_finalizers(metadata: Tree, definition: ResourceDefinition) -> lis
 
 def _managers(entries: list[Tree] | None) -> list[FieldError]:
     """Managers of recorded fields have short names."""
-    if not entries or all(len(entry.get("manager") or "") * 4 <= MANAGER_LIMIT for entry in entries):
+    for entry in entries or ():
+        if len(entry.get("manager") or "") * 4 > MANAGER_LIMIT:
+            break
+    else:
         return []
+    assert entries is not None
     text = f"may not be more than {MANAGER_LIMIT} bytes"
     return [
         FieldError("Too long", f"metadata.managedFields[{index}].manager", text)

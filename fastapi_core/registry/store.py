@@ -20,7 +20,7 @@ from fastapi_core._ext.objects import CachedObject
 from fastapi_core.codec import json as json_codec
 from fastapi_core.meta.names import path_segment
 from fastapi_core.registry.definition import ResourceDefinition, Tree
-from fastapi_core.schema.normalize import normalize
+from fastapi_core.schema.normalize import canonical
 from fastapi_core.storage.interface import Code, Storage, StorageError
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ def encode_stored(definition: ResourceDefinition, tree: Tree, known: Tree | None
         tree = {**tree, "metadata": {k: v for k, v in metadata.items() if k != "resourceVersion"}}
     if definition.custom:
         return json_codec.encode(sorted_tree(tree))
-    return json_codec.encode(normalize(definition.type, tree, share=True, known=known).tree)
+    return json_codec.encode(canonical(definition.type, tree, known))
 
 
 def sorted_tree(value: Any) -> Any:

@@ -72,12 +72,21 @@ def normalize(type_: Type, tree: Any, *, share: bool = False, known: dict[str, A
     its field.
     """
     try:
-        result, unknown = plan_of(type_).run({} if tree is None else tree, share, known)
+        result, unknown = (type_.plan or plan_of(type_)).run({} if tree is None else tree, share, known)
     except typed.Mismatch as error:
         raise TypeMismatch(_mismatch_text(type_, error)) from None
     except ValueError as error:
         raise TypeMismatch(str(error)) from None
     return Normalized(result, list(dict.fromkeys(unknown)) if unknown else unknown)
+
+
+def canonical(type_: Type, tree: dict[str, Any], known: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Just the tree of `normalize(type_, tree, share=True, known=known)`."""
+    plan: typed.Plan = type_.plan or plan_of(type_)
+    try:
+        return plan.run(tree, True, known)[0]
+    except (typed.Mismatch, ValueError):
+        return normalize(type_, tree, share=True).tree
 
 
 def _mismatch_text(type_: Type, error: typed.Mismatch) -> str:
