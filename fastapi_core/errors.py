@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from fastapi_core.records import dataclass
 
 #: reason -> HTTP code of `metav1.StatusReason`.
 REASON_CODES: dict[str, int] = {

@@ -10,11 +10,11 @@ Which plugins care about a request depends only on (resource, subresource, opera
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fastapi_core.obs import logs
+from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 
 if TYPE_CHECKING:

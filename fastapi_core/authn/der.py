@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import calendar
 import re
-from dataclasses import dataclass
+
+from fastapi_core.records import dataclass
 
 _SEQUENCE, _SET, _OID, _INTEGER, _VERSION = 0x30, 0x31, 0x06, 0x02, 0xA0
 _UTC_TIME, _GENERALIZED_TIME = 0x17, 0x18

@@ -9,12 +9,13 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import orjson
+
+from fastapi_core.records import dataclass
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey

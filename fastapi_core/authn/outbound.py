@@ -8,7 +8,6 @@ import ssl
 import tempfile
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,6 +15,7 @@ import orjson
 
 from fastapi_core.http.client import Target, UpstreamError, send
 from fastapi_core.http.exchange import Header
+from fastapi_core.records import dataclass
 
 #: Longest answer read.
 ANSWER_LIMIT = 3 << 20

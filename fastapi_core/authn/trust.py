@@ -10,11 +10,11 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fastapi_core.authn import der
 from fastapi_core.authn.base import WrongCredential
+from fastapi_core.records import dataclass
 
 if TYPE_CHECKING:
     from fastapi_core._ext.http1 import Connection

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -16,6 +16,7 @@ from fastapi_core.crd.form import CustomType, LazyForm
 from fastapi_core.crd.scope import Converter, CustomScope, CustomStore, Family
 from fastapi_core.crd.strategy import Rules, steps
 from fastapi_core.openapi.custom import CustomKind
+from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import ResourceDefinition, Subresource
 from fastapi_core.request.routing import ANY, Route
 from fastapi_core.request.status import page_not_found

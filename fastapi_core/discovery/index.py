@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -13,6 +13,7 @@ import orjson
 from fastapi_core.codec.negotiate import JSON
 from fastapi_core.discovery.accept import check_service
 from fastapi_core.http.exchange import Response
+from fastapi_core.records import dataclass
 from fastapi_core.request.routing import ANY, Route
 
 if TYPE_CHECKING:

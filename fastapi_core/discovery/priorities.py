@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from fastapi_core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
+
+from fastapi_core.records import dataclass
 
 NANO: Final = 10**9
 INT64_MAX: Final = 2**63 - 1

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from difflib import get_close_matches
 
 from fastapi_core.admission.catalog import OFF, ORDER, enabled
 from fastapi_core.options.flags import INT, STRING, STRINGS, flag
+from fastapi_core.records import dataclass
 
 
 @dataclass(slots=True)

@@ -7,7 +7,6 @@ import resource
 import shutil
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
 
 from fastapi_core.authn.base import MASTERS
 from fastapi_core.authz.base import AlwaysAllow, PrivilegedGroup
@@ -22,6 +21,7 @@ from fastapi_core.options.gates import ACTING, KNOWN
 from fastapi_core.options.inert import PROTECTIVE
 from fastapi_core.options.kubeconfig import server_url, write_kubeconfig
 from fastapi_core.options.options import Options
+from fastapi_core.records import dataclass
 from fastapi_core.server.config import ServerConfig, TLSFiles
 
 log = logs.get("options")

@@ -6,9 +6,11 @@ Flags are the fields of dataclasses (`options/groups.py`). All errors of a comma
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, Field, field, fields
 from difflib import get_close_matches
 from typing import Any
+
+from fastapi_core.records import dataclass
 
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from fastapi_core.obs.logs import FORMATS
@@ -23,6 +23,7 @@ from fastapi_core.options import (
 )
 from fastapi_core.options.flags import Flag, OptionsError, flags_of, parse, shown
 from fastapi_core.options.groups import GROUPS, Generic, Kubelet, Logging, Network, Storage
+from fastapi_core.records import dataclass
 
 
 @dataclass(slots=True)

@@ -6,10 +6,11 @@ A built-in resource is one of these made from data at start; a custom resource i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fastapi_core.errors import FieldError
+from fastapi_core.records import dataclass
 
 if TYPE_CHECKING:
     from fastapi_core.request.context import User

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -19,6 +18,7 @@ from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.codec import json as json_codec
 from fastapi_core.meta.names import path_segment
+from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 from fastapi_core.schema.normalize import normalize
 from fastapi_core.storage.interface import Code, Storage, StorageError

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from fastapi_core.records import dataclass
 from fastapi_core.registry.store import ResourceStore
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from fastapi_core.apis.strategies import config, kinds, pods, services
 from fastapi_core.apis.strategies.basics import (
@@ -21,6 +20,7 @@ from fastapi_core.apis.strategies.disabled import DROPPED
 from fastapi_core.apis.validation.index import validator
 from fastapi_core.apis.validation.warnings import WARNINGS
 from fastapi_core.errors import FieldError
+from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import Strategy
 from fastapi_core.request.context import User
 

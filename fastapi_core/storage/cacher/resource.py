@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from dataclasses import dataclass
 from sys import intern
 from typing import TYPE_CHECKING
 
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core._ext.selector import Matcher
+from fastapi_core.records import dataclass
 from fastapi_core.storage.cacher.changes import Change, WatchEvent
 from fastapi_core.storage.cacher.matching import Extract
 from fastapi_core.storage.cacher.store import ObjectStore
