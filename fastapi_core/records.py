@@ -2,7 +2,7 @@
 
 `dataclasses.dataclass` writes the methods of every class as source text and compiles them where the class is declared: a
 quarter of what a start took. The one here takes the same declaration. Its classes share their methods, but for
-`__init__`, which is written for each class, because it has to be fast, when its first object is made.
+`__init__`, which has to be fast and is written when the first object is made.
 
 Type checkers see the original, and `dataclasses.field`, `fields` and `replace` work as they do there. Not supported are
 data classes without slots or that inherit from each other, order, `init=False`, `InitVar` and `__post_init__`.
@@ -29,7 +29,7 @@ def _decorator(cls: Any = None, /, **options: bool) -> Any:
 class _Record:
     """What the shared methods know of a class."""
 
-    __slots__ = ("defaults", "fields", "frozen", "key", "kw_only", "names", "types")
+    __slots__ = ("defaults", "fields", "frozen", "kw_only", "names", "types")
 
     def __init__(self, types: dict[str, Any], defaults: dict[str, Any], frozen: bool, kw_only: bool) -> None:
         self.names = tuple(types)
@@ -38,9 +38,12 @@ class _Record:
         """By name: a value or what `dataclasses.field` has made."""
         self.frozen = frozen
         self.kw_only = kw_only
-        compared = [name for name in types if getattr(defaults.get(name), "compare", True)]
-        self.key: Callable[[Any], Any] = attrgetter(*compared) if compared else _nothing
         self.fields: dict[str, Any] | None = None
+
+    def key(self) -> Callable[[Any], Any]:
+        """What makes of an object the value by which it is compared."""
+        compared = [name for name in self.names if getattr(self.defaults.get(name), "compare", True)]
+        return attrgetter(*compared) if compared else lambda instance: ()
 
 
 def _made(cls: Any, *, slots: bool = False, frozen: bool = False, eq: bool = True, kw_only: bool = False) -> type:
@@ -62,13 +65,14 @@ def _made(cls: Any, *, slots: bool = False, frozen: bool = False, eq: bool = Tru
     members["__init__"] = _first_init(record)
     members.setdefault("__match_args__", () if kw_only else record.names)
     members.setdefault("__repr__", _repr)
-    if eq:
-        members.setdefault("__eq__", _eq)
     if frozen:
         members.update(_FROZEN)
-        if eq:
+    if eq:
+        key = record.key()
+        members.setdefault("__eq__", _eq_by(key))
+        if frozen:
             # A class body with an __eq__ and no __hash__ has None here.
-            members["__hash__"] = members.get("__hash__") or _hash
+            members["__hash__"] = members.get("__hash__") or _hash_by(key)
     made: type = type(cls)(cls.__name__, cls.__bases__, members)
     made.__qualname__ = cls.__qualname__
     return made
@@ -151,11 +155,7 @@ def _field(record: _Record, name: str) -> Any:
     return found
 
 
-# --- the shared methods -----------------------------------------------------------------------------------------------
-
-
-def _nothing(self: object) -> tuple[()]:
-    return ()
+# --- the other methods ------------------------------------------------------------------------------------------------
 
 
 @recursive_repr()
@@ -170,15 +170,18 @@ def _shown(self: Any) -> Iterator[str]:
             yield f"{name}={getattr(self, name)!r}"
 
 
-def _eq(self: Any, other: Any) -> Any:
-    if other.__class__ is not self.__class__:
-        return NotImplemented
-    key = self.__record__.key
-    return key(self) == key(other)
+def _eq_by(key: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    def __eq__(self: Any, other: Any) -> Any:  # noqa: N807
+        return key(self) == key(other) if other.__class__ is self.__class__ else NotImplemented
+
+    return __eq__
 
 
-def _hash(self: Any) -> int:
-    return hash(self.__record__.key(self))
+def _hash_by(key: Callable[[Any], Any]) -> Callable[[Any], int]:
+    def __hash__(self: Any) -> int:  # noqa: N807
+        return hash(key(self))
+
+    return __hash__
 
 
 def _set_frozen(self: Any, name: str, value: Any) -> NoReturn:
