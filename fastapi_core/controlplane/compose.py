@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fastapi_core import __version__
-from fastapi_core.apis.validation.security import Policy
+from fastapi_core.apis.validation.policy import Policy
 from fastapi_core.controlplane import authority, gates, hooks, identity
 from fastapi_core.controlplane.aggregation import Aggregation
 from fastapi_core.controlplane.checks import ORDER

@@ -196,7 +196,7 @@ def terminating(definition: ResourceDefinition) -> ResourceDefinition:
     """The declaration of definitions, with what their first delete does."""
     if definition.key_prefix != PREFIX:
         return definition
-    return replace(definition, strategy=replace(definition.strategy, terminate=terminate))
+    return definition.revised(lambda strategy: replace(strategy, terminate=terminate))
 
 
 def _sound(definition: Definition) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from fastapi_core.admission.chain import AdmissionChain
 from fastapi_core.admission.conversions import Conversions
@@ -91,7 +90,7 @@ class Resources:
         definition = terminating(definition)
         if (definition.group, definition.plural) == ("", "services"):
             return self._allocator.bind(definition)
-        return replace(definition, ttl=event_ttl) if definition.ttl else definition
+        return definition.but(ttl=event_ttl) if definition.ttl else definition
 
     def routes(self, watches: WatchServer, authorizer: Authorizer) -> list[Route]:
         """Routes of every resource in every served version."""
@@ -116,7 +115,7 @@ class Resources:
 
     def _components(self, definition: ResourceDefinition) -> Components:
         """Made for each answer: a store that keeps none of its own, beside any cache for its revision."""
-        named = replace(definition, key_prefix="/registry/componentstatuses/")
+        named = definition.but(key_prefix="/registry/componentstatuses/")
         store = ResourceStore(named, self.storage, self.namespaces.cache)
         return Components(Scope(named, store, self.admission), self.backends.upstreams, self.storage.check)
 
