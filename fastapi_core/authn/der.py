@@ -5,14 +5,14 @@ importing one costs more start-up time and memory than all the rest of this pack
 from __future__ import annotations
 
 import calendar
-import re
 
+from fastapi_core.meta.patterns import Pattern
 from fastapi_core.records import dataclass
 
 _SEQUENCE, _SET, _OID, _INTEGER, _VERSION = 0x30, 0x31, 0x06, 0x02, 0xA0
 _UTC_TIME, _GENERALIZED_TIME = 0x17, 0x18
 _ENCODINGS = {0x0C: "utf-8", 0x13: "ascii", 0x14: "latin-1", 0x16: "ascii", 0x1C: "utf-32-be", 0x1E: "utf-16-be"}
-_TIME = re.compile(rb"(\d{2}|\d{4})(\d{2})(\d{2})(\d{2})(\d{2})(\d{2})Z")
+_TIME = Pattern(rb"(\d{2}|\d{4})(\d{2})(\d{2})(\d{2})(\d{2})(\d{2})Z")
 
 
 class CertificateError(ValueError):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from fastapi_core.meta.patterns import Pattern
 from fastapi_core.records import dataclass
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ RSA_ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 ALGORITHMS = frozenset((*RSA_ALGORITHMS, *(algorithm for _, algorithm, _ in _CURVES.values())))
 """All that can be verified."""
 
-_PART = re.compile(r"[A-Za-z0-9_-]+")
+_PART = Pattern(r"[A-Za-z0-9_-]+")
 
 
 class TokenError(ValueError):
@@ -195,7 +196,7 @@ def _digest(algorithm: str) -> HashAlgorithm:
     return kinds[algorithm[2:]]()
 
 
-_BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----.*?-----END \1-----", re.S)
+_BLOCK = Pattern(rb"-----BEGIN ([A-Z0-9 ]+)-----.*?-----END \1-----", re.S)
 
 
 def keys_of_pem(data: bytes) -> list[PublicKey]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,41 +15,22 @@ from fastapi_core.crd.definitions import VERBS, Definition, Names, Version, sche
 from fastapi_core.crd.form import CustomType, LazyForm
 from fastapi_core.crd.scope import Converter, CustomScope, CustomStore, Family
 from fastapi_core.crd.strategy import Rules, steps
+from fastapi_core.crd.surroundings import Surroundings
 from fastapi_core.openapi.custom import CustomKind
-from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import ResourceDefinition, Subresource
 from fastapi_core.request.routing import ANY, Route
 from fastapi_core.request.status import page_not_found
 from fastapi_core.rest.install import endpoints
 
 if TYPE_CHECKING:
-    from fastapi_core.admission.chain import AdmissionChain
-    from fastapi_core.authz.base import Authorizer
     from fastapi_core.http.exchange import Answer
     from fastapi_core.request.context import Endpoint, RequestContext
-    from fastapi_core.rest.backends import Backends
-    from fastapi_core.rest.watch import WatchServer
-    from fastapi_core.storage.cacher.cacher import Cacher
-    from fastapi_core.storage.interface import Storage
 
 Tree = dict[str, Any]
 _STATUS_VERBS = ("get", "patch", "update")
 _EVERYWHERE = frozenset({"list", "watch"})
 _NAMED = frozenset({"get", "update", "patch", "delete"})
 TERMINATING = "create not allowed while custom resource definition is terminating"
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What every custom resource is served with."""
-
-    storage: Storage
-    cacher: Cacher
-    admission: Callable[[], AdmissionChain]
-    authorizer: Authorizer | None
-    watches: WatchServer
-    backends: Backends
-    converter: Callable[[Definition], Converter | None]
 
 
 class Resource:

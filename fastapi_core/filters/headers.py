@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from fastapi_core.http.exchange import Answer, Header, Response
+from fastapi_core.meta.patterns import Pattern
 
 if TYPE_CHECKING:
     from fastapi_core.request.context import RequestContext
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 #: Characters (not bytes) of all warnings of one answer before each is cut, and what a cut one keeps.
 WARNINGS_TOTAL = 4096
 WARNING_CUT = 256
-_HALF = re.compile("[\ud800-\udfff]")
+_HALF = Pattern("[\ud800-\udfff]")
 
 
 class AuditIds:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -10,6 +9,7 @@ from urllib.parse import unquote
 from fastapi_core.authz.base import Attributes, AttributesKey, Authorizer, attributes_key
 from fastapi_core.errors import APIError, bad_request, go_quote
 from fastapi_core.filters.modes import MODES, Impersonated
+from fastapi_core.meta.patterns import Pattern
 from fastapi_core.request.context import User
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _FIRST = PREFIX[0]
 #: Answers remembered; the whole memory is dropped when it is full or the policy objects changed.
 _MEMORY = 1024
 _LONGEST = 512
-_BROKEN = re.compile("%(?![0-9A-Fa-f]{2})")
+_BROKEN = Pattern("%(?![0-9A-Fa-f]{2})")
 #: Requestors whose mode is remembered.
 _REQUESTORS = 10_000
 
