@@ -4,8 +4,6 @@ importing one costs more start-up time and memory than all the rest of this pack
 
 from __future__ import annotations
 
-import calendar
-
 from fastapi_core.meta.patterns import Pattern
 from fastapi_core.records import dataclass
 
@@ -79,6 +77,8 @@ def read(der: bytes) -> Certificate:
 
 def _time(der: bytes, start: int, end: int) -> tuple[float, int]:
     """A time in Unix seconds, and where it ends."""
+    from calendar import timegm
+
     tag, inner, stop = element(der, start, end)
     match = _TIME.fullmatch(der, inner, stop)
     if match is None or (tag, len(match[1])) not in ((_UTC_TIME, 2), (_GENERALIZED_TIME, 4)):
@@ -88,7 +88,7 @@ def _time(der: bytes, start: int, end: int) -> tuple[float, int]:
         year += 1900 if year >= 50 else 2000
     if not (1 <= int(match[2]) <= 12 and 1 <= int(match[3]) <= 31 and year):
         raise CertificateError("bad time")
-    return float(calendar.timegm((year, *(int(match[i]) for i in range(2, 7))))), stop
+    return float(timegm((year, *(int(match[i]) for i in range(2, 7))))), stop
 
 
 def _attributes(name: bytes) -> list[tuple[bytes, str]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
-import tempfile
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -276,6 +275,8 @@ def kubeconfig_users(path: str) -> tuple[dict[str, Identity], str]:
 
 def load_pair(tls: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
     """The ssl module reads pairs from files only; this one is ours alone and gone at once."""
+    import tempfile
+
     with tempfile.NamedTemporaryFile() as file:
         file.write(certificate + b"\n" + key)
         file.flush()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import csv
 import io
 import re
 from collections.abc import Awaitable, Mapping, Sequence
@@ -238,6 +237,8 @@ def load_token_file(text: str) -> dict[str, User]:
 
     As in the reference a later line with the same token wins and an empty token is skipped.
     """
+    import csv
+
     users: dict[str, User] = {}
     rows = csv.reader(io.StringIO(text), strict=True)
     try:

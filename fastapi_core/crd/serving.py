@@ -181,8 +181,7 @@ class ServedVersion:
 
     def _made(self) -> Mapping[str, Endpoint]:
         resource = self._resource
-        scope = self.scope()
-        table = endpoints(scope, resource.around.watches, resource.around.backends)
+        table = endpoints(self.definition, self.scope, resource.around.watches, resource.around.backends)
         # A list decides itself whether the query asks for a watch.
         table["watch"] = table["list"]
         return table

@@ -8,12 +8,16 @@ from urllib.parse import unquote
 
 from fastapi_core.authz.base import Attributes, AttributesKey, Authorizer, attributes_key
 from fastapi_core.errors import APIError, bad_request, go_quote
-from fastapi_core.filters.modes import MODES, Impersonated
+from fastapi_core.later import later
 from fastapi_core.meta.patterns import Pattern
 from fastapi_core.request.context import User
 
 if TYPE_CHECKING:
+    from fastapi_core.filters import modes
+    from fastapi_core.filters.modes import Impersonated
     from fastapi_core.request.context import RequestContext
+else:
+    modes = later("fastapi_core.filters.modes")
 
 PREFIX = b"impersonate-"
 _USER, _UID, _GROUP, _EXTRA = b"impersonate-user", b"impersonate-uid", b"impersonate-group", b"impersonate-extra-"
@@ -68,10 +72,10 @@ class Impersonation:
     async def _try(self, wanted: User, request: Attributes) -> Impersonated:
         """The first mode that allows it, beginning with the one that did so last time; else the first refusal."""
         last = self._last.get(request.user.name)
-        order = range(len(MODES)) if last is None else (last, *(i for i in range(len(MODES)) if i != last))
+        order = range(len(modes.MODES)) if last is None else (last, *(i for i in range(len(modes.MODES)) if i != last))
         refusal: APIError | None = None
         for index in order:
-            mode = MODES[index]
+            mode = modes.MODES[index]
             if not mode.applies(wanted, request.user):
                 continue
             try:

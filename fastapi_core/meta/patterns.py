@@ -4,6 +4,7 @@ all at the start costs more than opening the store."""
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, AnyStr, Generic
 
@@ -19,7 +20,7 @@ class Pattern(Generic[AnyStr]):
 
         def match(self, text: AnyStr, at: int = 0) -> re.Match[AnyStr] | None: ...
 
-        def fullmatch(self, text: AnyStr, at: int = 0) -> re.Match[AnyStr] | None: ...
+        def fullmatch(self, text: AnyStr, at: int = 0, end: int = sys.maxsize) -> re.Match[AnyStr] | None: ...
 
         def search(self, text: AnyStr) -> re.Match[AnyStr] | None: ...
 

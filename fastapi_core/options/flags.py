@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, field, fields
-from difflib import get_close_matches
 from typing import Any
 
 from fastapi_core.records import dataclass
@@ -256,5 +255,7 @@ def _set(result: Parsed, values: dict[str, Any], known: Flag, text: str) -> None
 
 
 def _unknown(name: str, names: Iterable[str]) -> str:
+    from difflib import get_close_matches
+
     near = get_close_matches(name, list(names), n=1, cutoff=0.6)
     return f"unknown flag --{name}" + (f", did you mean --{near[0]}?" if near else ": see --help for all flags")

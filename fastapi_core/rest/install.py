@@ -1,6 +1,6 @@
 """Binds a resource to its verb handlers: what `request.routing.resource_routes` turns into routes.
 
-Endpoints that read are made here; those that write, and those of subresources, with their first request.
+An endpoint, and all that only it needs, is made with its first request.
 """
 
 from __future__ import annotations
@@ -16,12 +16,6 @@ from fastapi_core.http.exchange import Answer
 from fastapi_core.later import later
 from fastapi_core.registry.definition import ResourceDefinition
 from fastapi_core.request.context import Endpoint, RequestContext
-from fastapi_core.rest import get
-from fastapi_core.rest import list as listing
-from fastapi_core.rest.backends import Backends
-from fastapi_core.rest.options import list_options
-from fastapi_core.rest.scope import Scope
-from fastapi_core.rest.watch import WatchServer
 
 if TYPE_CHECKING:
     from fastapi_core.rest import (
@@ -29,6 +23,8 @@ if TYPE_CHECKING:
         create,
         delete,
         finalize,
+        get,
+        options,
         patch,
         reviews,
         scale,
@@ -36,11 +32,18 @@ if TYPE_CHECKING:
         token_review,
         update,
     )
+    from fastapi_core.rest import list as listing
+    from fastapi_core.rest.backends import Backends
+    from fastapi_core.rest.scope import Scope
+    from fastapi_core.rest.watch import WatchServer
 else:
     binding = later("fastapi_core.rest.binding")
     create = later("fastapi_core.rest.create")
     delete = later("fastapi_core.rest.delete")
     finalize = later("fastapi_core.rest.finalize")
+    get = later("fastapi_core.rest.get")
+    listing = later("fastapi_core.rest.list")
+    options = later("fastapi_core.rest.options")
     patch = later("fastapi_core.rest.patch")
     reviews = later("fastapi_core.rest.reviews")
     scale = later("fastapi_core.rest.scale")
@@ -49,26 +52,28 @@ else:
     update = later("fastapi_core.rest.update")
 
 
-def endpoints(scope: Scope, watches: WatchServer, backends: Backends) -> dict[str, Endpoint]:
-    """Verb (or `subresource:verb`) -> endpoint of a stored resource."""
+def endpoints(
+    definition: ResourceDefinition, scope: Callable[[], Scope], watches: WatchServer, backends: Backends
+) -> dict[str, Endpoint]:
+    """Verb (or `subresource:verb`) -> endpoint of a stored resource; `scope` is asked with the first request."""
     made: dict[str, Callable[[], Endpoint]] = {
-        "get": lambda: get.getter(scope),
-        "list": lambda: listing.lister(scope, watches),
-        "watch": lambda: _deprecated_watch(scope, watches),
-        "create": lambda: _made_later(lambda: create.creator(scope)),
-        "update": lambda: _made_later(lambda: update.updater(scope)),
-        "patch": lambda: _made_later(lambda: patch.patcher(scope)),
-        "delete": lambda: _made_later(lambda: delete.deleter(scope)),
-        "deletecollection": lambda: _made_later(lambda: delete.collection_deleter(scope)),
+        "get": lambda: get.getter(scope()),
+        "list": lambda: listing.lister(scope(), watches),
+        "watch": lambda: _deprecated_watch(scope(), watches),
+        "create": lambda: create.creator(scope()),
+        "update": lambda: update.updater(scope()),
+        "patch": lambda: patch.patcher(scope()),
+        "delete": lambda: delete.deleter(scope()),
+        "deletecollection": lambda: delete.collection_deleter(scope()),
     }
-    table = {verb: made[verb]() for verb in scope.definition.verbs if verb in made}
-    for name, subresource in scope.definition.subresources.items():
+    table = {verb: made_later(made[verb]) for verb in definition.verbs if verb in made}
+    for name, subresource in definition.subresources.items():
         for verb in subresource.verbs:
-            table[f"{name}:{verb}"] = _made_later(partial(_subresource, scope, name, verb, backends))
+            table[f"{name}:{verb}"] = made_later(partial(_subresource, scope, name, verb, backends))
     return table
 
 
-def _made_later(make: Callable[[], Endpoint]) -> Endpoint:
+def made_later(make: Callable[[], Endpoint]) -> Endpoint:
     """An endpoint that is made with its first request."""
     made: Endpoint | None = None
 
@@ -92,7 +97,7 @@ def virtual_endpoints(
         answer = _answerer(definition, authorizer, backends)
         return _unavailable if answer is None else reviews.reviewed(definition, admission, answer)
 
-    return {verb: _made_later(make) for verb in definition.verbs}
+    return {verb: made_later(make) for verb in definition.verbs}
 
 
 def _answerer(definition: ResourceDefinition, authorizer: Authorizer, backends: Backends) -> reviews.Answerer | None:
@@ -108,7 +113,8 @@ def _answerer(definition: ResourceDefinition, authorizer: Authorizer, backends: 
     return None
 
 
-def _subresource(scope: Scope, name: str, verb: str, backends: Backends) -> Endpoint:
+def _subresource(find: Callable[[], Scope], name: str, verb: str, backends: Backends) -> Endpoint:
+    scope = find()
     if name == "status":
         scope = subresources.status_scope(scope)
         if verb == "get":
@@ -125,7 +131,7 @@ def _deprecated_watch(scope: Scope, watches: WatchServer) -> Endpoint:
     """The old /watch/ paths: a watch whatever the query says."""
 
     def watch(ctx: RequestContext) -> Answer | Awaitable[Answer]:
-        return watches.start(ctx, scope, list_options(ctx.request.query, deprecated_watch=True))
+        return watches.start(ctx, scope, options.list_options(ctx.request.query, deprecated_watch=True))
 
     return watch
 
