@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fastapi_core.codec import protobuf
 from fastapi_core.discovery import priorities
 from fastapi_core.discovery.priorities import GroupPriority
+from fastapi_core.later import later
 from fastapi_core.registry.definition import ResourceDefinition, Subresource
+
+if TYPE_CHECKING:
+    from fastapi_core.codec import protobuf
+else:
+    protobuf = later("fastapi_core.codec.protobuf")
 
 Tree = dict[str, Any]
 
