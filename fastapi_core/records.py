@@ -29,7 +29,7 @@ def _decorator(cls: Any = None, /, **options: bool) -> Any:
 class _Record:
     """What the shared methods know of a class."""
 
-    __slots__ = ("defaults", "fields", "frozen", "kw_only", "names", "types")
+    __slots__ = ("defaults", "fields", "frozen", "kw_only", "names", "owner", "types")
 
     def __init__(self, types: dict[str, Any], defaults: dict[str, Any], frozen: bool, kw_only: bool) -> None:
         self.names = tuple(types)
@@ -39,6 +39,8 @@ class _Record:
         self.frozen = frozen
         self.kw_only = kw_only
         self.fields: dict[str, Any] | None = None
+        self.owner: Any = None
+        """The class."""
 
     def key(self) -> Callable[[Any], Any]:
         """What makes of an object the value by which it is compared."""
@@ -75,20 +77,55 @@ def _made(cls: Any, *, slots: bool = False, frozen: bool = False, eq: bool = Tru
             members["__hash__"] = members.get("__hash__") or _hash_by(key)
     made: type = type(cls)(cls.__name__, cls.__bases__, members)
     made.__qualname__ = cls.__qualname__
+    record.owner = made
     return made
 
 
 # --- the constructor --------------------------------------------------------------------------------------------------
 
 
+#: Objects that are made before a constructor is written: most classes have one or two.
+_UNWRITTEN = 2
+
+
 def _first_init(record: _Record) -> Callable[..., None]:
+    count = 0
+
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
-        owner: Any = next(cls for cls in type(self).__mro__ if cls.__dict__.get("__record__") is record)
-        made = _written_init(owner, record)
-        owner.__init__ = made
+        nonlocal count
+        count += 1
+        if count <= _UNWRITTEN and _filled(self, record, args, kwargs):
+            return
+        # Who calls it wrongly hears it in the words of the language.
+        made = record.owner.__init__ = _written_init(record.owner, record)
         made(self, *args, **kwargs)
 
     return __init__
+
+
+def _filled(self: Any, record: _Record, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Set all fields; False when these are not arguments of the constructor, or it would not be written."""
+    names = record.names
+    given = dict(zip(names, args, strict=False))
+    if len(args) > len(names) or (args and record.kw_only) or not given.keys().isdisjoint(kwargs):
+        return False
+    given |= kwargs
+    if not record.types.keys() >= given.keys():
+        return False
+    for name in names:
+        if name not in given:
+            default, factory = _default(record, name)
+            if factory is not _MISSING:
+                given[name] = factory()
+            elif default is _MISSING or type(default).__hash__ is None:
+                return False
+            else:
+                given[name] = default
+    # Past derived classes, which may have a property of the name.
+    slots = record.owner.__dict__
+    for name in names:
+        slots[name].__set__(self, given[name])
+    return True
 
 
 def _written_init(owner: Any, record: _Record) -> Callable[..., None]:

@@ -30,35 +30,41 @@ ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "up
 
 
 class BuiltinDefinition(ResourceDefinition):
-    """A definition whose type table and strategy are loaded when one of them is first asked for.
+    """A definition whose type table and strategy are loaded when they are first asked for.
 
-    It is an ordinary definition from there on. `strategy` is constructed as the function that makes it.
+    With both it becomes an ordinary definition. `strategy` is constructed as the function that makes it.
     """
 
     __slots__ = ()
 
     @property
     def type(self) -> Type:
-        return self._completed().type
+        found: Type | None = _TYPE.__get__(self)
+        if found is None:
+            found = type_of(f"{self.group or 'core'}/{self.version}.{self.kind}")
+            _TYPE.__set__(self, found)
+            self._complete()
+        return found
 
     @property
     def strategy(self) -> Strategy:
-        return self._completed().strategy
+        found: Strategy | Callable[[], Strategy] = _STRATEGY.__get__(self)
+        if not isinstance(found, Strategy):
+            found = found()
+            _STRATEGY.__set__(self, found)
+            self._complete()
+        return found
 
-    def _completed(self) -> ResourceDefinition:
-        strategy = _STRATEGY.__get__(self)
-        _TYPE.__set__(self, type_of(f"{self.group or 'core'}/{self.version}.{self.kind}"))
-        _STRATEGY.__set__(self, strategy if isinstance(strategy, Strategy) else strategy())
-        object.__setattr__(self, "__class__", ResourceDefinition)
-        return self
+    def _complete(self) -> None:
+        if _TYPE.__get__(self) is not None and isinstance(_STRATEGY.__get__(self), Strategy):
+            object.__setattr__(self, "__class__", ResourceDefinition)
 
     def but(self, **changes: Any) -> ResourceDefinition:
         given = {name: slot.__get__(self) for name, slot in _SLOTS.items()}
         return BuiltinDefinition(**{**given, **changes})
 
     def revised(self, change: Callable[[Strategy], Strategy]) -> ResourceDefinition:
-        make = _STRATEGY.__get__(self)
-        return self.but(strategy=lambda: change(make()))
+        return self.but(strategy=lambda: change(self.strategy))
 
 
 _SLOTS: Final = {f.name: ResourceDefinition.__dict__[f.name] for f in fields(ResourceDefinition)}

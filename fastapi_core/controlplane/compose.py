@@ -117,7 +117,7 @@ def _with_pages(routes: list[Route], server: GenericServer, options: Options) ->
     version = VersionInfo(product_version=__version__).tree()
     export_version_metrics(server.metrics, version)
     found = routes + server_routes.routes(server)
-    found += _pages(found, options, version)
+    found += _pages(list(found), options, version)
     found += index_routes(found, __version__)
     return found + server_routes.unlisted(server)
 
@@ -126,8 +126,8 @@ def _pages(routes: list[Route], options: Options, version: dict[str, str]) -> li
     """/statusz and /flagz, in front of a root index that is about to list these routes and itself."""
     gates = options.gates
     return zpages.routes(
-        [*listed_paths(routes), "/flagz", "/statusz", "/version"],
-        options.shown(),
+        lambda: [*listed_paths(routes), "/flagz", "/statusz", "/version"],
+        options.shown,
         version,
         status=gates.enabled("ComponentStatusz"),
         flag_page=gates.enabled("ComponentFlagz"),

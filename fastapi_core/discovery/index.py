@@ -6,6 +6,7 @@ import platform
 import sys
 from collections.abc import Iterable
 from dataclasses import field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -105,9 +106,10 @@ def index_routes(routes: Iterable[Route], product_version: str = "") -> list[Rou
     """
     version = VersionInfo(product_version=product_version)
     own = version_routes(version)
-    tree = {"paths": listed_paths([*routes, *own])}
+    every = [*routes, *own]
+    tree = cache(lambda: {"paths": listed_paths(every)})
 
     def endpoint(ctx: RequestContext) -> Response:
-        return _raw_json(tree)
+        return _raw_json(tree())
 
     return [("/", {ANY: endpoint}), ("/index.html", {ANY: endpoint}), *own]

@@ -191,19 +191,26 @@ def test_like_the_original(members: list[str], data: st.DataObject, frozen: bool
     assert [(f.name, f.default, f.kw_only) for f in dataclasses.fields(light)] == [
         (f.name, f.default, f.kw_only) for f in dataclasses.fields(original)
     ]
+    wrong: list[tuple[tuple[int, ...], dict[str, int]]] = [((), {"z": 1}), (tuple(range(len(members) + 1)), {})]
+    wrong += [((1,), {members[0]: 1}), ((), {})] if first_default else []
+    wrong += [((1,), {})] if kw_only else []
+    for args, kwargs in wrong:
+        for cls in (dataclass(**options)(type("X", (), dict(body))), light, original):
+            with pytest.raises(TypeError):
+                cls(*args, **kwargs)
     if members and not kw_only:
         positional = [data.draw(values) for _ in members]
         assert repr(light(*positional)) == repr(original(*positional))
 
 
 def test_declaring_writes_no_source() -> None:
-    """What the start is spared: nothing is compiled before the first object is made."""
+    """What the start is spared: nothing is compiled for a class with few objects."""
     code = (
         "import builtins, fastapi_core.records as r\n"
         "kept, calls = builtins.exec, []\n"
         "builtins.exec = lambda *a: (calls.append(a), kept(*a))[1]\n"
         "X = r.dataclass(frozen=True, slots=True)(type('X', (), {'__annotations__': {'a': int}}))\n"
-        "before = len(calls); X(1); X(2); print(before, len(calls))"
+        "before = len(calls); [X(1), X(2)]; some = len(calls); X(3); X(4); print(before, some, len(calls))"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout.split() == ["0", "1"]
+    assert done.stdout.split() == ["0", "0", "1"]
