@@ -93,6 +93,7 @@ async def compose(completed: Completed) -> GenericServer:
     custom.install(server)
     aggregation.install(server, documents.versions)
     PolicyStatus(resources, server).install(server)
+    server.afterwards(resources.prepare)
     return server
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -27,16 +27,19 @@ from fastapi_core.rest.install import endpoints, made_later, virtual_endpoints, 
 if TYPE_CHECKING:
     from fastapi_core.controlplane import param_kinds
     from fastapi_core.request.context import Endpoint
-    from fastapi_core.rest import components, escalation, param_access
+    from fastapi_core.rest import components, defaulting, escalation, param_access
     from fastapi_core.rest import scope as scopes
     from fastapi_core.rest.scope import Scope
     from fastapi_core.rest.upstream import Upstreams
     from fastapi_core.rest.watch import WatchServer
+    from fastapi_core.schema import normalize
     from fastapi_core.storage.cacher.cacher import Cacher
     from fastapi_core.storage.interface import Storage
 else:
     param_kinds = later("fastapi_core.controlplane.param_kinds")
     components = later("fastapi_core.rest.components")
+    defaulting = later("fastapi_core.rest.defaulting")
+    normalize = later("fastapi_core.schema.normalize")
     escalation = later("fastapi_core.rest.escalation")
     param_access = later("fastapi_core.rest.param_access")
     scopes = later("fastapi_core.rest.scope")
@@ -50,6 +53,15 @@ POLICIES = (
     "/registry/clusterrolebindings/",
     "/registry/rolebindings/",
 )
+
+
+#: Kinds that clients write as soon as there is a server, or often: (group, kind).
+COMMON = frozenset(
+    {
+        ("", "Pod"), ("", "Namespace"), ("", "ConfigMap"), ("", "Secret"), ("", "Service"), ("", "ServiceAccount"),
+        ("", "Node"), ("", "Event"), ("apps", "Deployment"), ("coordination.k8s.io", "Lease"),
+    }
+)  # fmt: skip
 
 
 class Resources:
@@ -103,6 +115,17 @@ class Resources:
         if (definition.group, definition.plural) == ("", "services"):
             return self._allocator.bind(definition)
         return definition.but(ttl=event_ttl) if definition.ttl else definition
+
+    def prepare(self) -> Iterator[object]:
+        """Step by step make what the first write of a common kind would have to make."""
+        self.admission.prepare()
+        yield None
+        for definition in self.definitions:
+            if (definition.group, definition.kind) in COMMON:
+                yield definition.strategy
+                tree = normalize.normalize(definition.type, {"metadata": {}, "spec": {}}).tree
+                defaulting.apply_defaults(definition, tree)
+                yield None
 
     def routes(self, watches: WatchServer, authorizer: Authorizer) -> list[Route]:
         """Routes of every resource in every served version."""
