@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -18,14 +17,18 @@ import orjson
 from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.codec import json as json_codec
+from fastapi_core.later import later
 from fastapi_core.meta.names import path_segment
+from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import ResourceDefinition, Tree
-from fastapi_core.schema.normalize import canonical
 from fastapi_core.storage.interface import Code, Storage, StorageError
 
 if TYPE_CHECKING:
     from fastapi_core._ext.selector import Matcher
+    from fastapi_core.schema import normalize
     from fastapi_core.storage.cacher.resource import Listing, ResourceCache
+else:
+    normalize = later("fastapi_core.schema.normalize")
 
 CONFLICT_TEXT = "the object has been modified; please apply your changes to the latest version and try again"
 TOO_OLD = "The resourceVersion for the provided list is too old."
@@ -225,7 +228,7 @@ def encode_stored(definition: ResourceDefinition, tree: Tree, known: Tree | None
         tree = {**tree, "metadata": {k: v for k, v in metadata.items() if k != "resourceVersion"}}
     if definition.custom:
         return json_codec.encode(sorted_tree(tree))
-    return json_codec.encode(canonical(definition.type, tree, known))
+    return json_codec.encode(normalize.canonical(definition.type, tree, known))
 
 
 def sorted_tree(value: Any) -> Any:
