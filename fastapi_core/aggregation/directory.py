@@ -6,7 +6,7 @@ import base64
 import binascii
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastapi_core.discovery.priorities import version_key
 from fastapi_core.obs import logs
@@ -24,8 +24,7 @@ APISERVICES = "/registry/apiregistration.k8s.io/apiservices/"
 AVAILABLE = "Available"
 
 
-@dataclass(frozen=True, slots=True)
-class Backing:
+class Backing(NamedTuple):
     """The Service behind an APIService."""
 
     namespace: str

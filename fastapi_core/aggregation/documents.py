@@ -14,7 +14,6 @@ import orjson
 
 from fastapi_core.aggregation import swagger
 from fastapi_core.aggregation.registration import OWN_GROUP
-from fastapi_core.aggregation.resolve import ResolveError
 from fastapi_core.discovery import priorities
 from fastapi_core.discovery.documents import Document as DiscoveryDocument
 from fastapi_core.discovery.live import LiveDocuments
@@ -22,6 +21,7 @@ from fastapi_core.errors import APIError
 from fastapi_core.http.client import UpstreamError
 from fastapi_core.openapi import protobuf_v2
 from fastapi_core.openapi.documents import Document, OpenAPIDocuments
+from fastapi_core.registry.services import ServiceError
 
 if TYPE_CHECKING:
     from fastapi_core.aggregation.directory import APIService, Directory
@@ -203,7 +203,7 @@ class OpenAPIView:
         async def prepare() -> None:
             try:
                 holder["body"] = await self._published.document(service, url)
-            except (UpstreamError, TimeoutError, ResolveError, ValueError) as error:
+            except (UpstreamError, TimeoutError, ServiceError, ValueError) as error:
                 text = f"the OpenAPI document of {service.name} cannot be had: {error}"
                 raise APIError("ServiceUnavailable", text) from None
 

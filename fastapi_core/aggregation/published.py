@@ -16,10 +16,10 @@ import orjson
 
 from fastapi_core.aggregation import entries, swagger
 from fastapi_core.aggregation.fetch import AGGREGATOR, OPENAPI, Fetcher
-from fastapi_core.aggregation.resolve import ResolveError, Resolver
 from fastapi_core.http.asking import Whole
 from fastapi_core.http.client import Target, UpstreamError
 from fastapi_core.obs import logs
+from fastapi_core.registry.services import Resolver, ServiceError
 
 if TYPE_CHECKING:
     from fastapi_core.aggregation.directory import APIService, Backing, Directory
@@ -35,7 +35,7 @@ OPENAPI_TIMEOUT = 30.0
 _FIRST_RETRY = 0.5
 _INLINE = 1 << 17
 _JSON = (b"accept", b"application/json")
-_UNUSABLE = (UpstreamError, TimeoutError, ResolveError, ValueError)
+_UNUSABLE = (UpstreamError, TimeoutError, ServiceError, ValueError)
 
 
 @dataclass(slots=True)
@@ -175,7 +175,7 @@ class Published:
 
     def _target(self, service: APIService) -> Target:
         assert service.backing is not None
-        return self._transports.target(service, self._resolver.places(service.backing)[0])
+        return self._transports.target(service, self._resolver.places(*service.backing)[0])
 
     async def _discover(self, source: Source, services: list[APIService]) -> None:
         accept = [(b"accept", entries.ACCEPT)]
