@@ -73,10 +73,17 @@ class Published:
         self._running = False
         self.entries: dict[str, Tree] = {}
         """APIService -> its version in the aggregated document."""
-        self.generation = 0
-        """Grows when an entry changes."""
+        self._listeners: list[Callable[[str], object]] = []
         self.openapi_generation = 0
         directory.listen(self._changed)
+
+    def listen(self, changed: Callable[[str], object]) -> None:
+        """Call with the group of every entry that is another one now."""
+        self._listeners.append(changed)
+
+    def _tell(self, group: str) -> None:
+        for listener in self._listeners:
+            listener(group)
 
     def start(self) -> None:
         self._running = True
@@ -121,7 +128,7 @@ class Published:
         if service.backing is None:
             return
         if self.entries.pop(service.name, None) is not None:
-            self.generation += 1
+            self._tell(service.group)
             self.openapi_generation += 1
         source = self._sources.get(_key(service))
         if source is not None:
@@ -207,7 +214,7 @@ class Published:
         entry["freshness"] = "Current" if current else "Stale"
         if self.entries.get(service.name) != entry:
             self.entries[service.name] = entry
-            self.generation += 1
+            self._tell(service.group)
 
     async def _describe(self, source: Source, service: APIService) -> None:
         """OpenAPI; a backend without it, or with nonsense, is one without it."""

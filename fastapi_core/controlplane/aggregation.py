@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi_core.aggregation.availability import Availability, Policy
 from fastapi_core.aggregation.directory import APISERVICES, APIService, Directory
-from fastapi_core.aggregation.documents import DiscoveryView, OpenAPIView
+from fastapi_core.aggregation.discovery import DiscoveryView
 from fastapi_core.aggregation.fetch import Fetcher
 from fastapi_core.aggregation.headers import Dropped
+from fastapi_core.aggregation.openapi import OpenAPIView
 from fastapi_core.aggregation.proxy import Front, Proxied
 from fastapi_core.aggregation.published import Published
 from fastapi_core.aggregation.registration import Registrations

@@ -11,7 +11,7 @@ import pytest
 
 from fastapi_core.aggregation.availability import ATTEMPTS, Availability, Finding, Policy, with_finding
 from fastapi_core.aggregation.directory import APISERVICES, Directory, condition
-from fastapi_core.aggregation.documents import DiscoveryView
+from fastapi_core.aggregation.discovery import DiscoveryView
 from fastapi_core.aggregation.published import Published
 from fastapi_core.aggregation.registration import LABEL, Registrations
 from fastapi_core.apis.resources import builtin
