@@ -1,11 +1,12 @@
 """Discovery of the whole server: the groups it serves itself, with what backends publish put in their place.
 
-What a group adds is made again when something about the group has changed, by the next request; the lists are joined from
-these bytes. Nothing is asked for then.
+What a group adds is made again when something about the group has changed, by the next request, or beside them where very
+much has changed; the lists are joined from these bytes. Nothing is asked for then.
 """
 
 from __future__ import annotations
 
+import asyncio
 from bisect import bisect_left, insort
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,8 @@ Rank = tuple[int, str]
 _LIST = b'{"kind":"APIGroupList","apiVersion":"v1","groups":['
 _NESTED = b'{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":['
 _END = b"]}\n"
+#: Changed groups that are left to the next request; of more, pieces are seen to between requests, after a pause each (seconds).
+_FEW, _PIECE, _PAUSE = 32, 8, 0.005
 
 
 class Joined:
@@ -73,14 +76,30 @@ class DiscoveryView:
         self._listed = Joined(_LIST)
         self._nested = Joined(_NESTED)
         self._changed: set[str] = {*documents.names(), *directory.groups}
-        documents.listen(self._changed.add)
-        published.listen(self._changed.add)
+        self._soon: asyncio.TimerHandle | None = None
+        documents.listen(self._note)
+        published.listen(self._note)
         directory.listen(self._registered)
 
     def _registered(self, before: APIService | None, now: APIService | None) -> None:
         for service in (before, now):
             if service is not None:
-                self._changed.add(service.group)
+                self._note(service.group)
+
+    def _note(self, group: str) -> None:
+        self._changed.add(group)
+        self._see_to()
+
+    def _see_to(self) -> None:
+        if self._soon is None and len(self._changed) > _FEW:
+            self._soon = asyncio.get_running_loop().call_later(_PAUSE, self._ahead)
+
+    def _ahead(self) -> None:
+        """The first request after very many changes is not to pay for all of them."""
+        self._soon = None
+        for _ in range(min(_PIECE, len(self._changed))):
+            self._renew(self._changed.pop())
+        self._see_to()
 
     def __call__(self, documents: object) -> DiscoveryView:
         """What there is now. `documents` are those this was made for."""
