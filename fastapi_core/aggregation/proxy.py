@@ -15,7 +15,7 @@ from fastapi_core.aggregation.headers import (
     relayed,
     without_token,
 )
-from fastapi_core.aggregation.relay import Passage
+from fastapi_core.aggregation.passage import Passage
 from fastapi_core.aggregation.transport import Transports
 from fastapi_core.http.client import Target, UpstreamError
 from fastapi_core.http.exchange import Answer, Header, Response

@@ -12,8 +12,8 @@ import pytest
 from fastapi_core._ext.http1 import Limits, Request
 from fastapi_core.aggregation.directory import APIService, Backing
 from fastapi_core.aggregation.headers import UnsendableError, escaped
+from fastapi_core.aggregation.passage import REDIRECTED
 from fastapi_core.aggregation.proxy import Front, Proxied
-from fastapi_core.aggregation.relay import REDIRECTED
 from fastapi_core.filters.driver import Overtime
 from fastapi_core.http.client import Target
 from fastapi_core.http.exchange import Answer
