@@ -25,8 +25,9 @@ REDIRECTED = "the backend attempted to redirect this request, which is not permi
 DISCOVERY_SECONDS = 5.0
 """How long the document of a group version is waited for."""
 _TEXT: Header = (b"Content-Type", b"text/plain; charset=utf-8")
-#: Methods that may be sent again when a kept connection turns out to have ended.
-_REPEATABLE = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})
+#: Methods that are sent again when a kept connection turns out to have ended. A write may have been carried out all the same,
+#: and its client would be told of a conflict with itself.
+_REPEATABLE = frozenset({"GET", "HEAD", "OPTIONS"})
 _BODIES = frozenset({"POST", "PUT", "PATCH"})
 
 

@@ -213,7 +213,8 @@ async def test_connections_are_kept(stage: Make) -> None:
     assert len(made.backend.calls) == 5
 
 
-async def test_a_kept_connection_that_has_ended_costs_no_read_and_repeats_no_create(stage: Make) -> None:
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+async def test_a_kept_connection_that_has_ended_costs_no_read_and_repeats_no_write(stage: Make, method: str) -> None:
     async def once(call: Call) -> None:
         await call.body()
         if len(made.backend.calls) in (2, 5):
@@ -225,7 +226,7 @@ async def test_a_kept_connection_that_has_ended_costs_no_read_and_repeats_no_cre
     assert (await made.ask(f"GET {PATH} HTTP/1.1"))[0] == 200
     assert (await made.ask(f"GET {PATH} HTTP/1.1"))[0] == 200, "the second connection has answered"
     assert (await made.ask(f"GET {PATH} HTTP/1.1"))[0] == 200
-    status, _, body = await made.ask(f"POST {PATH} HTTP/1.1\nContent-Length: 1", b"x")
+    status, _, body = await made.ask(f"{method} {PATH} HTTP/1.1\nContent-Length: 1", b"x")
     assert (status, body) == (503, b"error trying to reach service: EOF\n")
     assert len(made.backend.calls) == 5
 
