@@ -29,7 +29,8 @@ log = logs.get("aggregation")
 
 Tree = dict[str, Any]
 ATTEMPTS = 5
-PARALLEL = 64
+PARALLEL = 256
+"""Checks at the same time: those of silent backends take seconds, and others are not to wait for them."""
 _FIRST_RETRY, _LAST_RETRY = 0.25, 30.0
 _BODY_LIMIT = 1 << 20
 
@@ -128,13 +129,16 @@ class Availability:
 
     def _changed(self, before: APIService | None, now: APIService | None) -> None:
         if before is not None and before.backing is not None:
-            names = self._by_service.get((before.backing.namespace, before.backing.name), set())
+            place = before.backing[:2]
+            names = self._by_service.get(place, set())
             names.discard(before.name)
+            if not names:
+                self._by_service.pop(place, None)
         if now is not None and now.backing is not None:
-            self._by_service.setdefault((now.backing.namespace, now.backing.name), set()).add(now.name)
+            self._by_service.setdefault(now.backing[:2], set()).add(now.name)
         if now is None:
             self._forget(before)
-        elif before is None or _checked_part(before) != _checked_part(now) or now.backing is None:
+        elif before is None or now.backing is None or (before.way, before.uid) != (now.way, now.uid):
             self._rounds.ask(now.name, fresh=True)
 
     def _forget(self, service: APIService | None) -> None:
@@ -303,7 +307,3 @@ def with_finding(tree: Tree, finding: Finding) -> Tree | None:
     if old is None:
         return {**status, "conditions": [*conditions, new]}
     return {**status, "conditions": [new if entry is old else entry for entry in conditions]}
-
-
-def _checked_part(service: APIService) -> tuple[object, ...]:
-    return service.backing, service.insecure, service.authorities, service.uid

@@ -75,7 +75,7 @@ class Proxied:
         self._front = front
         self._targets: dict[Place, Target] = {}
         self._failures = 0
-        self.update(service)
+        self.service = service
 
     @property
     def refusing(self) -> bool:
@@ -96,8 +96,9 @@ class Proxied:
 
     def update(self, service: APIService) -> None:
         """It is registered otherwise now, or available or not."""
-        self.service = service
-        self.renew()
+        old, self.service = self.service, service
+        if service.way != old.way:
+            self.renew()
 
     def renew(self) -> None:
         """Connect anew from now on: another certificate is shown, or expected."""

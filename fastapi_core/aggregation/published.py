@@ -22,13 +22,12 @@ from fastapi_core.obs import logs
 from fastapi_core.registry.services import Resolver, ServiceError
 
 if TYPE_CHECKING:
-    from fastapi_core.aggregation.directory import APIService, Backing, Directory
+    from fastapi_core.aggregation.directory import APIService, Directory, Way
     from fastapi_core.aggregation.transport import Transports
 
 log = logs.get("aggregation")
 
 Tree = dict[str, Any]
-Key = tuple["Backing", bool, bytes]
 PERIOD = 60.0
 TIMEOUT = 5.0
 OPENAPI_TIMEOUT = 30.0
@@ -42,7 +41,7 @@ _UNUSABLE = (UpstreamError, TimeoutError, ServiceError, ValueError)
 class Source:
     """One backend, and which APIServices it stands behind."""
 
-    key: Key
+    way: Way
     names: set[str] = field(default_factory=set)
     etag: bytes = b""
     found: entries.Found = field(default_factory=dict)
@@ -59,7 +58,7 @@ class Published:
         self._resolver = resolver
         self._transports = transports
         self._fetcher = fetcher
-        self._sources: dict[Key, Source] = {}
+        self._sources: dict[Way, Source] = {}
         self._rounds = Rounds("documents", self._refresh, first=_FIRST_RETRY, last=PERIOD)
         self.entries: dict[str, Tree] = {}
         """APIService -> its version in the aggregated document."""
@@ -85,41 +84,39 @@ class Published:
 
     def source(self, service: APIService) -> Source | None:
         """The backend of an APIService, once there was time to look at it."""
-        return None if service.backing is None else self._sources.get(_key(service))
+        return None if service.way is None else self._sources.get(service.way)
 
     # Which backends there are
 
     def _changed(self, before: APIService | None, now: APIService | None) -> None:
         if not self._rounds.running:
             return
-        old = None if before is None or before.backing is None else _key(before)
-        if before is not None and old is not None and (now is None or now.backing is None or _key(now) != old):
+        if before is not None and (now is None or now.way != before.way):
             self._leave(before)
-        if now is None or now.backing is None:
+        if now is None or now.way is None:
             return
-        key = _key(now)
-        source = self._sources.setdefault(key, Source(key))
+        source = self._sources.setdefault(now.way, Source(now.way))
         joined = now.name not in source.names
         source.names.add(now.name)
         if joined:
             self._put(now, source, current=False)
         if now.available and (joined or before is None or not before.available):
-            self._rounds.ask(key, fresh=True)
+            self._rounds.ask(now.way, fresh=True)
         elif not now.available:
             self._put(now, source, current=False)
 
     def _leave(self, service: APIService) -> None:
-        if service.backing is None:
+        if service.way is None:
             return
         if self.entries.pop(service.name, None) is not None:
             self._tell(service.group)
             self.openapi_generation += 1
-        source = self._sources.get(_key(service))
+        source = self._sources.get(service.way)
         if source is not None:
             source.names.discard(service.name)
             if not source.names:
-                self._rounds.forget(source.key)
-                del self._sources[source.key]
+                self._rounds.forget(source.way)
+                del self._sources[source.way]
 
     # One round
 
@@ -127,9 +124,9 @@ class Published:
         services = (self._directory.services.get(name) for name in sorted(source.names))
         return [service for service in services if service is not None and service.available]
 
-    async def _refresh(self, key: Key) -> float | None:
+    async def _refresh(self, way: Way) -> float | None:
         """Seconds until the next one; None when the backend does not tell."""
-        source = self._sources[key]
+        source = self._sources[way]
         services = self._available(source)
         if not services:
             return NEVER  # once it is available again it will be asked again
@@ -137,7 +134,7 @@ class Published:
             await self._discover(source, services)
             await self._describe(source, services[0])
         except _UNUSABLE as error:
-            log.debug("A backend does not tell what it serves", service=key[0].name, error=str(error))
+            log.debug("A backend does not tell what it serves", service=way[0].name, error=str(error))
             for service in self._available(source):
                 self._put(service, source, current=False)
             return None
@@ -223,11 +220,6 @@ class Published:
             raise UpstreamError(f"bad status for {path}: {fetched.status}")
         await _parsed(fetched, swagger.checked_v3)
         return fetched.body
-
-
-def _key(service: APIService) -> Key:
-    assert service.backing is not None
-    return service.backing, service.insecure, service.authorities
 
 
 async def _parsed(fetched: Whole, parse: Callable[[Any], Any]) -> Any:

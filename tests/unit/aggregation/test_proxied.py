@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -507,3 +508,50 @@ async def test_upgrades_are_tunnels_and_nothing_else_is_an_answer(stage: Make) -
     assert made.backend.calls[0].header("x-remote-user") == ["ann"]
     writer.close()
     await writer.wait_closed()
+
+
+async def test_a_tunnel_makes_either_side_wait_for_the_other(stage: Make) -> None:
+    """Both send 30 MB, and begin to read when neither gets on with it."""
+    size, piece = 30_000_000, b"x" * 100_000
+    sent, reading = {"down": 0, "up": 0}, asyncio.Event()
+
+    async def push(name: str, writer: asyncio.StreamWriter) -> None:
+        while sent[name] < size:
+            writer.write(piece)
+            await writer.drain()
+            sent[name] += len(piece)
+
+    async def backend(call: Call) -> None:
+        await call.reply(b"HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: thing\r\n\r\n")
+        pushing = asyncio.ensure_future(push("down", call.writer))
+        await reading.wait()
+        await call.reader.readexactly(size)
+        await pushing
+        call.writer.close()
+
+    made = await stage(backend)
+    reader, writer = await made.connect()
+    writer.write(f"GET {PATH} HTTP/1.1\r\nHost: f\r\nConnection: Upgrade\r\nUpgrade: thing\r\n\r\n".encode())
+    await reader.readuntil(b"\r\n\r\n")
+    pushing = asyncio.ensure_future(push("up", writer))
+    before: dict[str, int] = {}
+    while sent != before:
+        before = dict(sent)
+        await asyncio.sleep(0.2)
+    assert max(sent.values()) < 20_000_000, "sockets hold some megabytes, the proxy none"
+    reading.set()
+    async with asyncio.timeout(20):
+        assert await reader.readexactly(size) == b"x" * size
+        await pushing
+        assert await reader.read() == b"", "the end of one side is that of the other"
+    writer.close()
+    await writer.wait_closed()
+
+
+async def test_another_registration_of_the_same_backend_keeps_its_connections(stage: Make) -> None:
+    made = await stage(small)
+    for change in ({"version_priority": 7}, {"available": False}, {"available": True}, {"insecure": True}):
+        made.proxied.update(replace(made.proxied.service, **change))
+        status = (await made.ask(f"GET {PATH} HTTP/1.1"))[0]
+        assert status == (503 if "available" in change and not change["available"] else 200)
+    assert made.backend.connections == 2
