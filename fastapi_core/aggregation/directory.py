@@ -134,6 +134,23 @@ class Directory:
         if self._watcher is not None:
             self._watcher.stop()
 
+    def expect(self, group: str, version: str, group_priority: int, version_priority: int) -> None:
+        """List a group version answered here from now on, though its APIService is still being written: who sees a
+        definition established looks its group up next. Listeners are told of the object."""
+        name = f"{version}.{group}"
+        if name not in self._services:
+            made = APIService(name, group, version, group_priority, version_priority, None, False, b"", True, "")
+            self._by_group.setdefault(group, {})[name] = made
+            self._unsorted.add(group)
+            self.generation += 1
+
+    def forget(self, group: str, version: str) -> None:
+        """No longer list what `expect` has listed and nobody has written."""
+        name = f"{version}.{group}"
+        if name not in self._services and self._by_group.get(group, {}).pop(name, None) is not None:
+            self._unsorted.add(group)
+            self.generation += 1
+
     def _deliver(self, events: list[WatchEvent]) -> None:
         for event in events:
             change = event.change

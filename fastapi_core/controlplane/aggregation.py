@@ -42,7 +42,7 @@ class Aggregation:
         self._delegation = delegation
         metrics = completed.config.metrics
         self.directory = Directory(resources.stores[APISERVICES])
-        self.registrations = Registrations(resources.stores[APISERVICES])
+        self.registrations = Registrations(resources.stores[APISERVICES], self.directory)
         self.resolver = Resolver(
             resources.stores, routing=options.enable_aggregator_routing, own_port=lambda: server.port
         )

@@ -62,7 +62,7 @@ class World:
         self.fetcher = Fetcher()
         self.directory = Directory(stores[APISERVICES])
         self.resolver = Resolver(stores, routing=False, own_port=lambda: 1)
-        self.registrations = Registrations(stores[APISERVICES])
+        self.registrations = Registrations(stores[APISERVICES], self.directory)
         plain, fetcher = cast("Any", Plain()), cast("Any", self.fetcher)
         self.availability = Availability(
             self.directory, self.resolver, plain, fetcher, self.write, self.metrics, policy
@@ -297,3 +297,25 @@ async def test_places(world: Make) -> None:
     await made.service("s", clusterIP="None", ports=[{"port": 443}])
     with pytest.raises(ResolveError, match="cluster IP"):
         made.resolver.places(Backing("n", "s", 443))
+
+
+async def test_what_is_about_to_be_registered_is_listed_and_forgotten(world: Make) -> None:
+    made = await world()
+    directory = made.directory
+    told: list[object] = []
+    directory.listen(lambda before, now: told.append((before, now)))
+    before = directory.generation
+    directory.expect("soon.test", "v1", 1000, 100)
+    assert [service.version for service in directory.groups()["soon.test"]] == ["v1"]
+    assert directory.generation > before
+    directory.forget("soon.test", "v1")
+    assert "soon.test" not in directory.groups()
+    assert told == []
+    made.registrations.settle("soon.test", {"v1"}, set())
+    await made.registrations.start()
+    await until(lambda: "v1.soon.test" in directory.services)
+    directory.forget("soon.test", "v1")
+    assert [service.uid for service in directory.groups()["soon.test"]] != [""]
+    made.registrations.settle("soon.test", set(), {"v1"})
+    await until(lambda: "soon.test" not in directory.groups())
+    await made.registrations.stop()
