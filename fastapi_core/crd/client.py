@@ -36,40 +36,33 @@ class WebhookClient:
 
     async def ask(self, config: Tree, body: bytes) -> Tree:
         """The document the webhook answers. Raises RequestError."""
-        place, authority, path = self._place(config)
+        authority, path = _address(config)
         path = f"{path}?timeout={int(PATIENCE)}s"
         head = (
             f"POST {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: kube-apiserver\r\n"
             f"Content-Length: {len(body)}\r\nAccept: application/json, */*\r\nContent-Type: application/json\r\n\r\n"
         )
         url = f"https://{authority}{path}"
+        context = self._context(config.get("caBundle") or "")
         try:
             async with asyncio.timeout(PATIENCE):
-                answer = await self._kept.ask(place, head.encode() + body)
+                answer = await self._kept.ask(self._place(config, context), head.encode() + body)
         except TimeoutError:
             raise RequestError(f'Post "{url}": context deadline exceeded') from None
-        except (UpstreamError, UnicodeError) as error:
+        except (UpstreamError, ServiceError, UnicodeError) as error:
             raise RequestError(f'Post "{url}": {error}') from None
         kind = answer.headers.get(b"content-type", b"").decode("latin-1")
         return answered(answer.status, kind, answer.body)
 
-    def _place(self, config: Tree) -> tuple[Target, str, str]:
-        """Where to connect, the name to ask for, and the path."""
-        context = self._context(config.get("caBundle") or "")
+    def _place(self, config: Tree, context: ssl.SSLContext) -> Target:
+        """Where to connect. Raises ServiceError."""
         service = config.get("service")
         if service:
-            port = service.get("port") or 443
-            name = f"{service.get('name')}.{service.get('namespace')}.svc"
-            try:
-                host, number = self._services.resolve(service.get("namespace") or "", service.get("name") or "", port)
-            except ServiceError as error:
-                raise RequestError(str(error)) from None
-            path = "/" + (service.get("path") or "").lstrip("/")
-            return Target(host, number, context, name), f"{name}:{port}", path
-        parts = urlsplit(config.get("url") or "")
-        if not parts.hostname:
-            raise RequestError("webhook configuration must have either service or URL")
-        return Target(parts.hostname, parts.port or 443, context), parts.netloc, parts.path or "/"
+            name, namespace = service.get("name") or "", service.get("namespace") or ""
+            host, number = self._services.resolve(namespace, name, service.get("port") or 443)
+            return Target(host, number, context, f"{name}.{namespace}.svc")
+        parts = urlsplit(config["url"])
+        return Target(parts.hostname or "", parts.port or 443, context)
 
     def _context(self, bundle: str) -> ssl.SSLContext:
         known = self._contexts.get(bundle)
@@ -85,3 +78,15 @@ class WebhookClient:
 
     def close(self) -> None:
         self._kept.close()
+
+
+def _address(config: Tree) -> tuple[str, str]:
+    """Host and port, and the path, to ask for. Raises RequestError."""
+    service = config.get("service")
+    if service:
+        authority = f"{service.get('name')}.{service.get('namespace')}.svc:{service.get('port') or 443}"
+        return authority, "/" + (service.get("path") or "").lstrip("/")
+    parts = urlsplit(config.get("url") or "")
+    if not parts.hostname:
+        raise RequestError("webhook configuration must have either service or URL")
+    return parts.netloc, parts.path or "/"
