@@ -138,16 +138,15 @@ class Directory:
         """List a group version answered here from now on, though its APIService is still being written: who sees a
         definition established looks its group up next. Listeners are told of the object."""
         name = f"{version}.{group}"
-        if name not in self._services:
-            made = APIService(name, group, version, group_priority, version_priority, None, False, b"", True, "")
-            self._by_group.setdefault(group, {})[name] = made
+        known = self._services.get(name)
+        made = known or APIService(name, group, version, group_priority, version_priority, None, False, b"", True, "")
+        if self._by_group.setdefault(group, {}).setdefault(name, made) is made:
             self._unsorted.add(group)
             self.generation += 1
 
     def forget(self, group: str, version: str) -> None:
-        """No longer list what `expect` has listed and nobody has written."""
-        name = f"{version}.{group}"
-        if name not in self._services and self._by_group.get(group, {}).pop(name, None) is not None:
+        """No longer list a group version answered here, though its APIService may have to be deleted yet."""
+        if self._by_group.get(group, {}).pop(f"{version}.{group}", None) is not None:
             self._unsorted.add(group)
             self.generation += 1
 

@@ -84,7 +84,9 @@ class Registrations:
     def settle(self, group: str, served: set[str], before: set[str]) -> None:
         """The versions custom resources of a group are served in now, and those they were served in before."""
         for version in before - served:
-            self._directory.forget(group, version)
+            obj = self._store.cache.get(self._store.key("", f"{version}.{group}"))
+            if obj is None or _mode(obj.tree()) == ALWAYS:
+                self._directory.forget(group, version)
             self.withdraw_local(group, version)
         for version in served - before:
             self._directory.expect(group, version, CUSTOM_GROUP_PRIORITY, CUSTOM_VERSION_PRIORITY)
