@@ -105,7 +105,8 @@ class CustomScope(Scope):
             self.scaling = CustomScaling(version.scale, family.scales)
 
     def status(self) -> Scope:
-        rules = Rules(self.family.forms[self.version.name], status=True, scale=self.version.scale)
+        form = self.family.forms[self.version.name]
+        rules = Rules(self.definition, form, status=True, scale=self.version.scale)
         definition = replace(self.definition, strategy=rules.strategy(status_only=True))
         return CustomScope(
             definition, self.store, self.admission, self.authorizer, self.version, self.family, self.guard

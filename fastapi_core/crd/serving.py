@@ -231,7 +231,7 @@ def declare(definition: Definition, version: Version, form: LazyForm) -> Resourc
         custom=True,
         form=form,
     )
-    rules = Rules(form, status=version.status, scale=version.scale)
+    rules = Rules(declared, form, status=version.status, scale=version.scale)
     return replace(declared, strategy=rules.strategy())
 
 
