@@ -106,7 +106,8 @@ class CustomScope(Scope):
 
     def status(self) -> Scope:
         form = self.family.forms[self.version.name]
-        rules = Rules(self.definition, form, status=True, scale=self.version.scale)
+        rules = Rules(form, status=True, scale=self.version.scale)
+        rules.definition = self.definition
         definition = replace(self.definition, strategy=rules.strategy(status_only=True))
         return CustomScope(
             definition, self.store, self.admission, self.authorizer, self.version, self.family, self.guard

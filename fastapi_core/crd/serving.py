@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -210,7 +210,8 @@ def declare(definition: Definition, version: Version, form: LazyForm) -> Resourc
     """A version as the store, the handlers and discovery know resources."""
     names = definition.accepted if definition.accepted.kind else definition.names
     group = definition.group
-    declared = ResourceDefinition(
+    rules = Rules(form, status=version.status, scale=version.scale)
+    rules.definition = ResourceDefinition(
         group=group,
         version=version.name,
         kind=names.kind,
@@ -230,9 +231,9 @@ def declare(definition: Definition, version: Version, form: LazyForm) -> Resourc
         unconditional_update=False,
         custom=True,
         form=form,
+        strategy=rules.strategy(),
     )
-    rules = Rules(declared, form, status=version.status, scale=version.scale)
-    return replace(declared, strategy=rules.strategy())
+    return rules.definition
 
 
 def _subresources(names: Names, version: Version) -> Mapping[str, Subresource]:

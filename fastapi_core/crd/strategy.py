@@ -22,10 +22,11 @@ LARGEST_INT32 = 2**31 - 1
 class Rules:
     """The strategy functions of one version."""
 
-    __slots__ = ("_definition", "_form", "_scale", "_status", "_warnings")
+    __slots__ = ("_form", "_scale", "_status", "_warnings", "definition")
 
-    def __init__(self, definition: ResourceDefinition, form: LazyForm, *, status: bool, scale: Scale | None) -> None:
-        self._definition = definition
+    def __init__(self, form: LazyForm, *, status: bool, scale: Scale | None) -> None:
+        self.definition: ResourceDefinition | None = None
+        """Whose rules they are; set by who declares it, for it has these as its strategy."""
         self._form = form
         self._status = status
         self._scale = scale
@@ -88,11 +89,13 @@ class Rules:
 
     def _validate(self, new: Tree, old: Tree | None, between: list[FieldError], *, status: bool) -> list[FieldError]:
         self._warnings = []
+        definition = self.definition
+        assert definition is not None
         return self._form.schema.validate(
             new,
             old,
             status=status,
-            before=lambda: validate_metadata(new, old, definition=self._definition),
+            before=lambda: validate_metadata(new, old, definition=definition),
             between=between,
             warn=self._warnings.append,
         )

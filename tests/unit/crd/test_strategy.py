@@ -29,12 +29,13 @@ def form(schema: Tree | None = None) -> LazyForm:
 
 def rules(*, status: bool = True, scale: Scale | None = None, schema: Tree | None = None) -> Rules:
     made = form(schema)
-    declared = ResourceDefinition(
+    found = Rules(made, status=status, scale=scale)
+    found.definition = ResourceDefinition(
         group="x.io", version="v1", kind="Foo", plural="foos", singular="foo", namespaced=False, verbs=VERBS,
         type=CustomType("x.io/v1.Foo", made), storage_group="x.io", storage_version="v1", key_prefix="/k/", custom=True,
         form=made,
     )  # fmt: skip
-    return Rules(declared, made, status=status, scale=scale)
+    return found
 
 
 def thing(generation: int = 3, **members: Any) -> Tree:
