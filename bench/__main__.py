@@ -25,7 +25,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench import custom, identity, micro_admission, micro_authz, micro_pod, micro_webhooks, objects
+from bench import custom, identity, micro_admission, micro_authz, micro_pod, micro_structural, micro_webhooks, objects
 from bench.load import Result, Shot, fire, results_folder
 from bench.process import Limit, Measured, Served
 
@@ -44,6 +44,7 @@ POD_ALONE = "decode+validate+encode pod 5 KB"
 ADMISSION = "default admission"
 WEBHOOKS = "webhooks"
 CUSTOM = "custom definitions"
+SCHEMAS = "schema of a custom resource"
 
 
 def body(tree: objects.Tree) -> str:
@@ -356,7 +357,11 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         measured["priority and fairness"] = fairness_rows(folder, options)
     if options.only.lower() in POD_ALONE:
         measured[POD_ALONE] = _pod_alone(measured)
-    for part, measure in ((ADMISSION, micro_admission.measure), (WEBHOOKS, micro_webhooks.measure)):
+    for part, measure in (
+        (ADMISSION, micro_admission.measure),
+        (WEBHOOKS, micro_webhooks.measure),
+        (SCHEMAS, micro_structural.measure),
+    ):
         if options.only.lower() in part:
             measured[part] = measure()
             for name, spent in measured[part].items():
