@@ -137,6 +137,17 @@ def test_who_sees_a_definition_established_finds_its_group(world: World) -> None
     looking.connection.close()
 
 
+def test_a_definition_stays_structural(world: World) -> None:
+    """No request makes one otherwise, so its condition is only for what has come into the store by other ways."""
+    world.define()
+    bad = [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"properties": {"a": {}}}}}]
+    for change in ({"versions": bad}, {"preserveUnknownFields": True}):
+        status, told = world.api("PATCH", world.crd(), {"spec": change}, MERGE)
+        assert (status, told["reason"]) == (422, "Invalid")
+    world.served()
+    assert "NonStructuralSchema" not in world.conditions("foos")
+
+
 def test_a_changing_definition_is_never_half_served(world: World) -> None:
     world.define()
     world.served()
