@@ -51,6 +51,9 @@ def definition(tree: Tree, path: str, report: Report) -> None:
     common = _common(versions)
     _preserve_start(spec, versions, report)
     _versions(spec, versions, common, report)
+    for member in ("plural", "singular", "kind", "listKind"):
+        if not names.get(member):
+            report.required(f".spec.names.{member}")
     _names(names, ".spec.names", report)
     if "validation" in common:
         _extras(common, ".spec", report)
@@ -62,11 +65,11 @@ def definition(tree: Tree, path: str, report: Report) -> None:
         _finish(tree, versions, report)
 
 
-def _finish(tree: Tree, versions: list[Tree], report: Report, before: list[str] | None = None) -> None:
+def _finish(tree: Tree, versions: list[Tree], report: Report) -> None:
     """What the reference checks after the spec."""
     spec: Tree = tree.get("spec") or {}
     group = spec.get("group") or ""
-    _stored((tree.get("status") or {}).get("storedVersions") or [], versions, report, before)
+    _stored((tree.get("status") or {}).get("storedVersions") or [], versions, report)
     if group in ("k8s.io", "kubernetes.io") or group.endswith((".k8s.io", ".kubernetes.io")):
         _approved(_note(tree), report)
     if spec.get("preserveUnknownFields") and not ((report.old or {}).get("spec") or {}).get("preserveUnknownFields"):
@@ -109,17 +112,21 @@ def _approved(note: str, report: Report) -> None:
 
 
 def definition_update(tree: Tree, path: str, report: Report) -> None:
-    definition(tree, path, report)
     spec: Tree = tree.get("spec") or {}
     old: Tree = report.old or {}
     before: Tree = old.get("spec") or {}
+    if spec == before and tree.get("status") != old.get("status"):
+        # Written through the status: nothing else can have changed.
+        _names((tree.get("status") or {}).get("acceptedNames") or {}, ".status.acceptedNames", report)
+        return
+    definition(tree, path, report)
     established = _established(old)
     members: list[tuple[str, ...]] = [("scope",), ("names", "kind")] if established else []
     for member in [*members, ("group",), ("names", "plural")]:
         new_value, old_value = _value(spec, member), _value(before, member)
         if new_value != old_value:
             report.invalid(".spec." + ".".join(member), new_value or "", IMMUTABLE)
-    _finish(tree, spec.get("versions") or [], report, before=((old.get("status") or {}).get("storedVersions") or []))
+    _finish(tree, spec.get("versions") or [], report)
 
 
 def _established(tree: Tree) -> bool:
@@ -221,9 +228,6 @@ def _warning_texts(warning: str, *, deprecated: bool) -> list[str]:
 
 
 def _names(names: Tree, path: str, report: Report) -> None:
-    for member in ("plural", "singular", "kind", "listKind"):
-        if not names.get(member):
-            report.required(f"{path}.{member}")
     for member in ("plural", "singular"):
         value = names.get(member)
         if value:
@@ -394,25 +398,21 @@ def _sound(bundle: str) -> bool:
     return True
 
 
-def _stored(stored: list[str], versions: list[Tree], report: Report, before: list[str] | None) -> None:
-    """Versions in which objects have been written stay; the one for writing is among them.
-
-    `before` are those of the object that is updated: what its status writer adds or leaves out is not looked at."""
+def _stored(stored: list[str], versions: list[Tree], report: Report) -> None:
+    """Versions in which objects have been written stay; the one for writing is among them."""
     at = ".status.storedVersions"
     if not stored:
         report.invalid(at, None, "must have at least one stored version")
         return
+    for version in versions:
+        if version.get("storage") and (version.get("name") or "") not in stored:
+            report.invalid(at, stored, f"must have the storage version {version.get('name') or ''}")
     names = [version.get("name") or "" for version in versions]
-    writing = [version.get("name") or "" for version in versions if version.get("storage")]
     for index, name in enumerate(stored):
-        if name not in names and (before is None or name in before):
+        if name not in names:
             text = (
                 f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions "
                 f"until a storage migration ensures no data remains persisted in {name} and removes {name} from "
                 "status.storedVersions"
             )
             report.invalid(f"{at}[{index}]", name, text)
-        elif name in writing:
-            writing.remove(name)
-    for name in writing if before is None else ():
-        report.invalid(at, stored, f"must have the storage version {name}")

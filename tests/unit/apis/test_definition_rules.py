@@ -41,7 +41,7 @@ def told(tree: Tree, old: Tree | None = None) -> list[tuple[str, str]]:
 
 def test_a_plain_one_is_fine() -> None:
     assert told(crd()) == []
-    assert told(crd(), crd(established=True)) == []
+    assert told(crd(established=True), crd(established=True)) == []
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_paths_of_the_scale(member: str, path: str, detail: str) -> None:
 )
 def test_approval_of_protected_groups(note: str, before: str | None, wrong: str) -> None:
     old = None if before is None else crd(group="x.k8s.io", note=before, established=True)
-    found = told(crd(group="x.k8s.io", note=note), old)
+    found = told(crd(group="x.k8s.io", note=note, established=old is not None), old)
     assert [field for field, _ in found] == ([f"metadata.annotations[{APPROVAL}]"] if wrong else [])
     assert all(wrong in detail for _, detail in found)
 
@@ -137,3 +137,25 @@ def test_selectable_fields_without_a_schema() -> None:
         ("spec.versions[0].schema.openAPIV3Schema", ""),
         ("spec.versions[0].selectableFields", "may only be set when `version.schema.openAPIV3Schema` is not included"),
     ]
+
+
+def test_the_status_may_say_what_it_likes_but_for_names() -> None:
+    old = crd(established=True)
+
+    def written(**status: Any) -> list[tuple[str, str]]:
+        return told({**old, "status": {**old["status"], **status}}, old)
+
+    assert written(storedVersions=[]) == []
+    assert written(storedVersions=["v0"]) == []
+    found = written(acceptedNames={"plural": "A", "kind": "Foo", "listKind": "Foo"})
+    assert [field for field, _ in found] == ["status.acceptedNames.plural", "status.acceptedNames.listKind"]
+
+
+def test_stored_versions_stay_in_the_definition() -> None:
+    old = crd(established=True)
+    old["status"]["storedVersions"] = ["v0", "v1"]
+    changed = {**crd(scope="Namespaced", names={"shortNames": ["f"]}), "status": old["status"]}
+    assert [field for field, _ in told(changed, old)] == ["status.storedVersions[0]"]
+    two = crd(version={"storage": False})
+    two["spec"]["versions"].append({"name": "v2", "served": True, "storage": True, "schema": OPEN})
+    assert ("status.storedVersions", "must have the storage version v2") in told(two)
