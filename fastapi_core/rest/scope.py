@@ -110,6 +110,10 @@ class Scope:
         """None when they are ready, else what makes them so."""
         return None
 
+    def judges_views(self, matcher: Matcher | None) -> bool:
+        """Whether objects have to be ready before a matcher can judge them."""
+        return False
+
     async def readied(self, obj: CachedObject) -> CachedObject:
         """The object, once `view` of it answers at once."""
         pending = self.ready((obj,))

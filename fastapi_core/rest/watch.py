@@ -18,6 +18,7 @@ from fastapi_core.codec import json as json_codec
 from fastapi_core.http.exchange import Answer, Header, Stream, StreamWriter
 from fastapi_core.later import later
 from fastapi_core.request.context import RequestContext
+from fastapi_core.storage.cacher.changes import Change
 from fastapi_core.storage.interface import Code, StorageError
 
 if TYPE_CHECKING:
@@ -42,8 +43,6 @@ MAX_BUFFERED = 16 << 20
 BOOKMARK_PERIOD = 60.0
 BOOKMARK_BEFORE_END = 2.0
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-Framed = tuple[str, CachedObject, dict[Any, Any]]
-"""Type of an event, its object, and where frames of it are remembered."""
 
 
 class WatchServer:
@@ -149,6 +148,8 @@ class Watch:
         self.options = options
         self.media = media
         self.matcher = matcher
+        self._judged_late = scope.judges_views(matcher)
+        """Objects are selected once they have been converted, here and not by the cache."""
         self.mark_initial_end = False
         self._writer: StreamWriter | None = None
         self._watcher: Watcher | None = None
@@ -214,18 +215,24 @@ class Watch:
     def _send_initial(self) -> None:
         store = self.scope.store
         info = self.ctx.info
-        listing = store.cache.list(store.scope(info.namespace), matcher=self.matcher)
+        listing = store.cache.list(store.scope(info.namespace), matcher=self._early)
         self._sent = listing.revision
         name = info.name
         objects = [o for o in listing.objects if o.name == name] if name else listing.objects
-        if not self.scope.is_ready(objects):
-            self._later([("ADDED", obj, {}) for obj in objects], end_of_initial=self.mark_initial_end)
+        if self._judged_late or not self.scope.is_ready(objects):
+            changes = [Change(obj, None, obj.revision, deleted=False) for obj in objects]
+            self._later([change.event for change in changes], end_of_initial=self.mark_initial_end)
             return
         self._write(b"".join([self._frame("ADDED", obj, {}) for obj in objects]), len(objects))
         if self.mark_initial_end:
             self._bookmark(annotations={INITIAL_EVENTS_END: "true"})
 
-    def _later(self, found: list[Framed], *, end_of_initial: bool = False) -> None:
+    @property
+    def _early(self) -> Matcher | None:
+        """What the cache selects by."""
+        return None if self._judged_late else self.matcher
+
+    def _later(self, events: list[WatchEvent], *, end_of_initial: bool = False) -> None:
         """Write events whose objects have to be converted by somebody else first."""
         before = self._converting
 
@@ -233,9 +240,7 @@ class Watch:
             if before is not None:
                 await asyncio.wait([before])
             try:
-                pending = self.scope.ready([obj for _, obj, _ in found])
-                if pending is not None:
-                    await pending
+                found = await self._ready(events)
             except errors.APIError as error:
                 if self._writer is not None and not self._writer.closed:
                     self._writer.write_framed(self._framed("ERROR", error.to_status()))
@@ -243,7 +248,7 @@ class Watch:
                 return
             if self._done:
                 return
-            self._write(b"".join([self._frame(*event) for event in found]), len(found))
+            self._write(b"".join([self._frame(e.type, e.change.object, {}) for e in found]), len(found))
             if end_of_initial:
                 self._bookmark(annotations={INITIAL_EVENTS_END: "true"})
             if self._converting is asyncio.current_task():
@@ -251,13 +256,27 @@ class Watch:
 
         self._converting = asyncio.get_running_loop().create_task(convert())
 
+    async def _ready(self, events: list[WatchEvent]) -> list[WatchEvent]:
+        """Those of the events that are selected, with objects that can be shown."""
+        if self._judged_late:
+            changes = [event.change for event in events]
+            objects = [obj for change in changes for obj in (change.object, change.previous) if obj is not None]
+            pending = self.scope.ready(objects)
+            if pending is not None:
+                await pending
+            events = [event for change in changes if (event := change.seen(self.matcher)) is not None]
+        pending = self.scope.ready([event.change.object for event in events])
+        if pending is not None:
+            await pending
+        return events
+
     def _subscribe(self, since: int) -> None:
         store = self.scope.store
         self._sent = since
         try:
             watcher = store.cache.watch(
                 store.scope(self.ctx.info.namespace),
-                matcher=self.matcher,
+                matcher=self._early,
                 name=self.ctx.info.name,
                 since=since,
                 deliver=self._deliver,
@@ -285,9 +304,10 @@ class Watch:
     def _deliver(self, events: list[WatchEvent]) -> None:
         if self._done:
             return
-        if self._converting is not None or not self.scope.is_ready([e.change.object for e in events]):
+        late = self._judged_late or self._converting is not None
+        if late or not self.scope.is_ready([e.change.object for e in events]):
             # In order, behind what is still being converted.
-            self._later([(e.type, e.change.object, {}) for e in events])
+            self._later(events)
             return
         if len(events) == 1:
             event = events[0]
