@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
-from fastapi_core.admission.webhooks.services import ServiceError
+from fastapi_core.registry.services import ServiceError
 
 from fastapi_core.crd.client import RequestError, WebhookClient
 from fastapi_core.crd.conversion import WebhookConverter, sound_bundle
@@ -124,7 +124,7 @@ def test_bundles() -> None:
 class Nowhere:
     """Knows no service."""
 
-    def resolve(self, namespace: str, name: str, port: int) -> tuple[str, int]:
+    def places(self, namespace: str, name: str, port: int) -> list[tuple[str, int]]:
         raise ServiceError(f'service "{name}" not found')
 
 
