@@ -8,11 +8,11 @@ from typing import Any
 
 import orjson
 import pytest
-from fastapi_core.registry.services import ServiceError
 
 from fastapi_core.crd.client import RequestError, WebhookClient
 from fastapi_core.crd.conversion import WebhookConverter, sound_bundle
 from fastapi_core.errors import APIError
+from fastapi_core.registry.services import ServiceError
 
 Tree = dict[str, Any]
 V1, V2 = "x.example.com/v1", "x.example.com/v2"
