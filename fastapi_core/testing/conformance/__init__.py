@@ -14,7 +14,7 @@ served; each rule that applies is tried and its breach shown with the requests a
 """
 
 from fastapi_core.testing.conformance.report import Outcome, Report, Result
-from fastapi_core.testing.conformance.runner import run, run_async, selected
+from fastapi_core.testing.conformance.runner import Options, Session, run, run_async, selected
 from fastapi_core.testing.conformance.samples import load
 from fastapi_core.testing.conformance.target import NOBODY, Credential, Target, TargetError
 from fastapi_core.testing.conformance.verdicts import Check, Level, Scope
@@ -24,10 +24,12 @@ __all__ = [
     "Check",
     "Credential",
     "Level",
+    "Options",
     "Outcome",
     "Report",
     "Result",
     "Scope",
+    "Session",
     "Target",
     "TargetError",
     "load",

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from fastapi_core.testing.conformance import samples
-from fastapi_core.testing.conformance.report import Outcome, Result
-from fastapi_core.testing.conformance.runner import run, selected
+from fastapi_core.testing.conformance.report import Outcome, Report, Result
+from fastapi_core.testing.conformance.runner import Options, Session, selected
 from fastapi_core.testing.conformance.target import NOBODY, Credential, Target, TargetError
 
 _DESCRIPTION = """\
@@ -22,35 +22,55 @@ could be tested."""
 
 def main(arguments: list[str] | None = None, program: str = "python -m fastapi_core.testing.conformance") -> int:
     """Run the command; answers the exit code."""
-    options = _parser(program).parse_args(arguments)
+    options = parser_of(program).parse_args(arguments)
     try:
         if options.list:
             for check in selected(options.only, options.skip):
                 print(f"{check.name}  ({check.level.value})\n    {check.rule}")
             return 0
-        if options.group is None:
-            raise TargetError("--group is missing; core is the group without a name")
-        report = run(
-            _target(options),
-            "" if options.group == "core" else options.group,
-            version=options.version,
-            resources=options.resource,
-            namespace=options.namespace,
-            other_namespace=options.other_namespace,
-            samples=samples.load(options.sample),
-            only=options.only,
-            skip=options.skip,
-            listener=_say if options.verbose else None,
-        )
+        report = _run(options)
     except TargetError as error:
         print(f"{program}: {error}", file=sys.stderr)
         return 2
     print(report.text())
-    if options.junit:
-        Path(options.junit).write_text(report.junit(strict=options.strict))
-    if options.json:
-        Path(options.json).write_text(report.json())
+    try:
+        if options.junit:
+            Path(options.junit).write_text(report.junit(strict=options.strict))
+        if options.json:
+            Path(options.json).write_text(report.json())
+    except OSError as error:
+        print(f"{program}: {error}", file=sys.stderr)
+        return 2
     return 0 if report.ok and not (options.strict and report.failures()) else 1
+
+
+def session(options: argparse.Namespace) -> Session:
+    """What a parsed command line describes; TargetError when it cannot be."""
+    if options.group is None:
+        raise TargetError("--group is missing; core is the group without a name")
+    chosen = Options(
+        "" if options.group == "core" else options.group,
+        options.version,
+        options.resource,
+        options.namespace,
+        options.other_namespace,
+        samples.load(options.sample),
+        options.only,
+        options.skip,
+    )
+    return Session(_target(options), chosen)
+
+
+def _run(options: argparse.Namespace) -> Report:
+    kit = session(options)
+    try:
+        for check, number in kit.cases():
+            result = kit.one(check, number)
+            if options.verbose:
+                _say(result)
+    finally:
+        report = kit.end()
+    return report
 
 
 def _say(result: Result) -> None:
@@ -60,7 +80,8 @@ def _say(result: Result) -> None:
         print(f"{result.line()}: {result.reason[0]}", flush=True)
 
 
-def _parser(program: str) -> argparse.ArgumentParser:
+def parser_of(program: str) -> argparse.ArgumentParser:
+    """The command line."""
     parser = argparse.ArgumentParser(
         prog=program, description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import http.client
 import json
+import ssl
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from io import BufferedReader
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from fastapi_core.testing.conformance.target import NOBODY, Credential, Target
+from fastapi_core.testing.conformance.target import Credential, Target
 from fastapi_core.testing.conformance.verdicts import Failed
 
 Query = Mapping[str, str | int]
@@ -85,27 +87,19 @@ class Event:
 
 
 class Client:
-    """Requests as one user, one after the other. Not for several threads at once: `again()` makes another."""
+    """Requests as one user, one after the other. Not for several threads at once."""
 
     def __init__(self, target: Target, credential: Credential | None = None) -> None:
         self.target = target
         self.credential = target.credential if credential is None else credential
         parts = urlsplit(target.url)
-        self._secure, self._prefix = parts.scheme == "https", parts.path.rstrip("/")
+        self._prefix = parts.path.rstrip("/")
         self._host, self._port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
         self._context = target.context(self.credential)
-        self._kept: http.client.HTTPConnection | None = None
+        self._kept: _Connection | None = None
         #: The last request, and the last answer: for failures that have nothing else to show.
         self.asked = ""
         self.recent: Answer | None = None
-
-    def again(self) -> Client:
-        """Another client for the same user, with a connection of its own."""
-        return Client(self.target, self.credential)
-
-    def anonymous(self) -> Client:
-        """Another client for nobody."""
-        return Client(self.target, NOBODY)
 
     def request(
         self,
@@ -143,7 +137,7 @@ class Client:
         return {name: value for name, value in lines.items() if value}
 
     def _exchange(self, method: str, url: str, sent: bytes | None, headers: Mapping[str, str]) -> Answer:
-        connection = self._kept = self._kept or self._connect(self.target.timeout)
+        connection = self._kept = self._kept or self._connect()
         self.asked = f"{method} {url}"
         try:
             connection.request(method, self._prefix + url, sent, dict(headers))
@@ -158,23 +152,22 @@ class Client:
         self.recent = Answer(method, url, sent or b"", answer.status, answer.headers, data)
         return self.recent
 
-    def _connect(self, timeout: float) -> http.client.HTTPConnection:
-        if not self._secure:
-            return http.client.HTTPConnection(self._host, self._port, timeout=timeout)
-        assert self._context is not None
-        if not self.target.server_name:
-            return http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=self._context)
-        return _Renamed(self._host, self._port, timeout, self._context, self.target.server_name)
+    def _connect(self) -> _Connection:
+        if self._context is None:
+            return _Connection(self._host, self._port, timeout=self.target.timeout)
+        name = self.target.server_name or self._host
+        return _Secure(self._host, self._port, self.target.timeout, self._context, name)
 
     def watch(self, path: str, query: Query | None = None, headers: Mapping[str, str] | None = None) -> Watch:
         """Open a watch; it is there, or refused, when this returns."""
         url = f"{path}?{urlencode({'watch': '1', **(query or {})})}"
-        return Watch(self._connect(self.target.timeout), self._prefix, url, self._headers(headers, None))
+        lines = self._headers(headers, None)
+        return Watch(self._connect(), self._prefix, url, lines, self.target.patience)
 
     def close(self) -> None:
         """Let the kept connection go; the next request makes another."""
         if self._kept is not None:
-            self._kept.close()
+            self._kept.hang_up()
             self._kept = None
 
 
@@ -182,9 +175,14 @@ class Watch:
     """The stream of a watch. `answer` tells how it began; `next` takes one event, `rest` all until the end."""
 
     def __init__(
-        self, connection: http.client.HTTPConnection, prefix: str, url: str, headers: Mapping[str, str]
+        self,
+        connection: _Connection,
+        prefix: str,
+        url: str,
+        headers: Mapping[str, str],
+        patience: float,
     ) -> None:
-        self._connection = connection
+        self._connection, self._patience = connection, patience
         self._buffer = b""
         self.seen: list[Event] = []
         try:
@@ -193,10 +191,10 @@ class Watch:
             self._response = connection.getresponse()
             body = b"" if self._response.status == 200 else self._response.read()
         except TimeoutError:
-            connection.close()
+            connection.hang_up()
             raise Failed(f"GET {url} is answered at once, before there are events") from None
         except (OSError, http.client.HTTPException):
-            connection.close()
+            connection.hang_up()
             raise
         self.answer = Answer("GET", url, b"", self._response.status, self._response.headers, body)
 
@@ -207,8 +205,7 @@ class Watch:
         self.close()
 
     def close(self) -> None:
-        self._connection.close()
-        self._response.close()
+        self._connection.hang_up()
 
     def evidence(self) -> Iterator[str]:
         """The lines a failure prints."""
@@ -216,24 +213,25 @@ class Watch:
         for event in self.seen[-12:]:
             yield f"< {event}"
 
-    def next(self, expected: str = "another event", within: float = 10.0) -> Event:
+    def next(self, expected: str = "another event") -> Event:
         """The next event; a failed check when there is none in time."""
-        event = self._event(expected, time.monotonic() + within)
+        event = self._event(expected, time.monotonic() + self._patience)
         if event is None:
             raise Failed(f"{expected}; the watch ended", self)
         return event
 
-    def rest(self, within: float = 10.0) -> list[Event]:
-        """All events until the server ends the watch, which it has to do within these seconds."""
+    def rest(self, seconds: int) -> list[Event]:
+        """All events until the server ends the watch, which it has to do in about so many seconds."""
+        within = seconds + self._patience
         until = time.monotonic() + within
         events = []
         while (event := self._event(f"the watch ends within {within:g} s", until)) is not None:
             events.append(event)
         return events
 
-    def until(self, name: str, kind: str, within: float = 10.0) -> list[Event]:
+    def until(self, name: str, kind: str) -> list[Event]:
         """All events up to one of this type about the object of this name."""
-        until = time.monotonic() + within
+        until = time.monotonic() + self._patience
         events: list[Event] = []
         while not events or (events[-1].name, events[-1].type) != (name, kind):
             event = self._event(f"{kind} of {name}", until)
@@ -266,16 +264,56 @@ class Watch:
         return event
 
 
-class _Renamed(http.client.HTTPSConnection):
-    """A connection to a server whose certificate bears another name than its address."""
+class _Connection(http.client.HTTPConnection):
+    """A connection with one buffer for all its answers.
 
-    def __init__(self, host: str, port: int, timeout: float, context: Any, name: str) -> None:
-        super().__init__(host, port, timeout=timeout, context=context)
-        self._tls, self._name = context, name
+    The library makes one for each answer and throws away what is left in it: what a server sends too much would go
+    unnoticed. Here it is the beginning of the next answer, as it is for other clients.
+    """
+
+    reader: BufferedReader | None = None
+
+    def connect(self) -> None:
+        super().connect()
+        self.reader = self.sock.makefile("rb")
+
+    def response_class(self, sock: Any, **options: Any) -> http.client.HTTPResponse:  # type: ignore[override]
+        response = http.client.HTTPResponse(sock, **options)
+        response.fp.close()
+        response.fp = _Shared(self.reader)  # type: ignore[assignment]
+        return response
+
+    def hang_up(self) -> None:
+        """Close, answer or not; `close` lets an answer be read to its end."""
+        self.close()
+        if self.reader is not None:
+            self.reader.close()
+
+
+class _Secure(_Connection):
+    """The same over TLS; the certificate may have to bear another name than the address."""
+
+    def __init__(self, host: str, port: int, timeout: float, context: ssl.SSLContext, name: str) -> None:
+        super().__init__(host, port, timeout=timeout)
+        self._context, self._name = context, name
 
     def connect(self) -> None:
         http.client.HTTPConnection.connect(self)
-        self.sock = self._tls.wrap_socket(self.sock, server_hostname=self._name)
+        self.sock = self._context.wrap_socket(self.sock, server_hostname=self._name)
+        self.reader = self.sock.makefile("rb")
+
+
+class _Shared:
+    """A buffer that answers cannot close."""
+
+    def __init__(self, reader: BufferedReader | None) -> None:
+        self._reader = reader
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._reader, name)
+
+    def close(self) -> None:
+        """The next answer goes on from here."""
 
 
 def _short(data: bytes, limit: int = 400) -> str:

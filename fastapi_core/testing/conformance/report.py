@@ -10,6 +10,9 @@ from xml.etree import ElementTree
 
 from fastapi_core.testing.conformance.verdicts import Level
 
+#: What the text says in place of each verb that some check needs.
+UNSERVED = "needs verbs or subresources that are not served"
+
 
 class Outcome(enum.Enum):
     PASS = "pass"
@@ -82,7 +85,8 @@ class Report:
             yield from (f"    {line}" for line in result.reason)
         reasons: dict[str, list[str]] = {}
         for result in self.skipped:
-            reasons.setdefault(result.reason[0] if result.reason else "", []).append(result.check)
+            told = result.reason[0] if result.reason else ""
+            reasons.setdefault(UNSERVED if told.startswith("needs ") else told, []).append(result.check)
         for reason, checks in reasons.items():
             unique = list(dict.fromkeys(checks))
             shown = ", ".join(unique[:6]) + (f" and {len(unique) - 6} more" if len(unique) > 6 else "")

@@ -12,6 +12,7 @@ from typing import Any
 from fastapi_core.testing.conformance.client import Answer, Client, Query, Tree, Watch
 from fastapi_core.testing.conformance.discovered import Resource
 from fastapi_core.testing.conformance.schemas import Schema, schema
+from fastapi_core.testing.conformance.target import Credential
 from fastapi_core.testing.conformance.verdicts import Failed, Skipped, demand
 
 #: On every object of the kit; the value is the run.
@@ -48,6 +49,7 @@ class Subject:
         #: Why nothing can be created; empty when something can.
         self.refused = ""
         self.made: dict[str, None] = {}
+        self._clients: list[Client] = []
 
     # Where things are
 
@@ -76,6 +78,9 @@ class Subject:
         chosen = self.fresh() if name is None else name
         if self.samples:
             made: Tree = _named(self.samples[sample], chosen)
+            if "status" in self.resource.subresources:
+                # Written apart; a create would not take it.
+                made.pop("status", None)
         else:
             made = self._generated()
         given = made.get("metadata") if isinstance(made.get("metadata"), dict) else {}
@@ -113,7 +118,27 @@ class Subject:
             raise Skipped("no status can be made from the schema: give a sample that has one")
         return made
 
+    def scalable(self) -> Tree:
+        """An object to create that says how many replicas it wants, if it can."""
+        made = self.new()
+        spec = self.schema.member("spec") if self.schema is not None else None
+        if spec is not None and spec.member("replicas") is not None:
+            made["spec"] = {"replicas": 1, **(made.get("spec") or {})}
+        return made
+
     # Requests
+
+    def another(self, credential: Credential | None = None) -> Client:
+        """Another client, for the same user unless told, with a connection of its own until the check ends."""
+        client = Client(self.client.target, credential)
+        self._clients.append(client)
+        return client
+
+    def hang_up(self) -> None:
+        """Close the connections of a check."""
+        for client in self._clients:
+            client.close()
+        self._clients.clear()
 
     def create(self, body: Tree | None = None, **metadata: Any) -> Tree:
         """Create an object that has to be accepted; the answer's object."""
@@ -182,7 +207,7 @@ class Subject:
     def delete(self, name: str, body: object = None, query: Query | None = None) -> Answer:
         return self.client.request("DELETE", self.path(name), body, query=query)
 
-    def list(
+    def listing(
         self,
         query: Query | None = None,
         headers: Mapping[str, str] | None = None,
@@ -193,7 +218,7 @@ class Subject:
 
     def listed(self, query: Query | None = None, *, namespace: str | None = None) -> tuple[list[Tree], Answer]:
         """The items of a list that has to succeed, and the answer."""
-        answer = self.list(query, namespace=namespace)
+        answer = self.listing(query, namespace=namespace)
         return items(answer), answer
 
     def version(self) -> str:

@@ -40,7 +40,8 @@ class Target:
     `url` is its base address, `https://host:port` or `http://...`, with a path when everything is served below one.
     `ca` are PEM certificates to trust instead of the system's; `insecure` trusts anybody. `server_name` is the name
     expected in the certificate when it is not the host of the address. `other` is a credential that may do nothing
-    with the tested resources: with it the checks of 403 run. `timeout` is how many seconds an answer may take.
+    with the tested resources: with it the checks of 403 run. `timeout` is how many seconds an answer may take,
+    `patience` how many an event of a watch.
 
         Target("https://localhost:8443", ca=Path("ca.crt").read_bytes(), credential=Credential(token="secret"))
         Target.from_kubeconfig("~/.kube/config")
@@ -53,6 +54,7 @@ class Target:
     credential: Credential = NOBODY
     other: Credential | None = None
     timeout: float = 30.0
+    patience: float = 10.0
 
     def context(self, credential: Credential) -> ssl.SSLContext | None:
         """TLS as this target wants it, showing the certificate of a credential; None for plain HTTP."""
@@ -122,7 +124,7 @@ def _bytes(section: Mapping[str, Any], name: str, file: Path) -> bytes:
         if section.get(f"{name}-data"):
             return base64.b64decode(section[f"{name}-data"], validate=True)
         if section.get(name):
-            return (file.parent / os.path.expanduser(section[name])).read_bytes()
+            return file.parent.joinpath(os.path.expanduser(section[name])).read_bytes()
     except (OSError, binascii.Error) as error:
         raise TargetError(f"kubeconfig {file}: {name}: {error}") from None
     return b""

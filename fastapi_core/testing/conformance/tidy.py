@@ -18,6 +18,7 @@ _LONG = 90.0
 
 def after_check(t: Subject) -> None:
     """Remove what a check has made; what resists is left to `sweep`."""
+    t.hang_up()
     made, t.made = t.made, {}
     for path in made:
         try:
@@ -60,7 +61,7 @@ def _mine(t: Subject) -> list[Tree]:
     # Not trusting selectors: this is a server under test.
     answer = t.client.request("GET", t.path(namespace=""))
     if answer.status != 200:
-        answer = t.list()
+        answer = t.listing()
     found = answer.tree().get("items") or []
     return [item for item in found if (metadata(item).get("labels") or {}).get(LABEL) == t.around.run]
 

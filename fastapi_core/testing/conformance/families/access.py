@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi_core.testing.conformance.client import Client
 from fastapi_core.testing.conformance.subject import Subject, error
-from fastapi_core.testing.conformance.target import Credential
+from fastapi_core.testing.conformance.target import NOBODY, Credential
 from fastapi_core.testing.conformance.verdicts import Skipped, check, demand
 
 #: What a front proxy would send; without its client certificate it is a lie.
@@ -19,13 +19,13 @@ _CLAIMS = {
 def _other(t: Subject) -> Client:
     if t.client.target.other is None:
         raise Skipped("give a second credential that may not do this")
-    return Client(t.client.target, t.client.target.other)
+    return t.another(t.client.target.other)
 
 
 @check("access.nobody", needs="list")
 def access_nobody(t: Subject) -> None:
     """Without a credential there is a 401, or a 403 for anonymous, and no data."""
-    answer = t.client.anonymous().request("GET", t.path())
+    answer = t.another(NOBODY).request("GET", t.path())
     demand(answer.status in (401, 403), "401 or 403", answer)
     error(answer, answer.status, "Unauthorized" if answer.status == 401 else "Forbidden")
 
@@ -34,21 +34,21 @@ def access_nobody(t: Subject) -> None:
 def access_nobody_writes(t: Subject) -> None:
     """Without a credential nothing is written."""
     body = t.new()
-    answer = t.post(body, client=t.client.anonymous())
+    answer = t.post(body, client=t.another(NOBODY))
     demand(answer.status in (401, 403), "401 or 403", answer)
 
 
 @check("access.wrong-token", needs="list")
 def access_wrong_token(t: Subject) -> None:
     """A token that is none is a 401, not anonymous: the client must learn that it has to get another."""
-    stranger = Client(t.client.target, Credential(token="conformance-is-no-token"))
+    stranger = t.another(Credential(token="conformance-is-no-token"))
     error(stranger.request("GET", t.path()), 401, "Unauthorized")
 
 
 @check("access.claimed-identity", needs="list")
 def access_claimed_identity(t: Subject) -> None:
     """Identity headers of a front proxy are not believed without its client certificate; anybody can send them."""
-    nobody = t.client.anonymous()
+    nobody = t.another(NOBODY)
     plain = nobody.request("GET", t.path())
     if plain.status == 200:
         raise Skipped("everybody may list: see access.nobody")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 from fastapi_core.testing.conformance.client import Tree
@@ -30,25 +31,33 @@ def body_empty(t: Subject) -> None:
 @check("body.one-mebibyte", needs="create get delete")
 def body_one_mebibyte(t: Subject) -> None:
     """An object of one MiB is stored and comes back whole; that is what users may put into one."""
-    body = t.new()
-    path = next(iter(t.schema.strings()), None) if t.schema is not None else None
-    if path is None:
-        raise Skipped("no field is known that takes any text")
-    node: Tree = body
+    paths = list(itertools.islice(t.schema.strings(), 12)) if t.schema is not None else []
+    for path in paths:
+        body = t.new()
+        if not _filled(body, path):
+            continue
+        answer = t.post(body)
+        if answer.status == 422:
+            continue
+        success(answer, "an object of one MiB", 201)
+        after = success(t.get(name_of(body)), "the object")
+        found: object = after.tree()
+        for name in path:
+            found = found.get(name) if isinstance(found, dict) else None
+        demand(found == "x" * _MEBIBYTE, f"{'.'.join(path)} whole", after)
+        return
+    raise Skipped("no field is known that takes any text")
+
+
+def _filled(body: Tree, path: tuple[str, ...]) -> bool:
+    """Put a text of one MiB at a path; whether there is room for it."""
+    node = body
     for name in path[:-1]:
         node = node.setdefault(name, {})
         if not isinstance(node, dict):
-            raise Skipped("the sample has something else where the text would go")
+            return False
     node[path[-1]] = "x" * _MEBIBYTE
-    answer = t.post(body)
-    if answer.status == 422:
-        raise Skipped(f"{'.'.join(path)} does not take a text of one MiB")
-    success(answer, "an object of one MiB", 201)
-    after = success(t.get(name_of(body)), "the object")
-    found = after.tree()
-    for name in path:
-        found = found.get(name) or {}
-    demand(found == "x" * _MEBIBYTE, f"{'.'.join(path)} whole", after)
+    return True
 
 
 @check("body.too-large", needs="create get delete")
@@ -85,5 +94,5 @@ def body_in_step(t: Subject) -> None:
     for body, media in ((b"{", "application/json"), (b"x" * 50_000, "application/x-conformance")):
         answer = t.post(body, headers={"Content-Type": media})
         demand(answer.status in (400, 415), "400 or 415", answer)
-        again = success(t.list({"limit": 1}), "a list on the same connection")
+        again = success(t.listing({"limit": 1}), "a list on the same connection")
         demand(again.tree().get("kind") == f"{t.resource.kind}List", "the list, not something else", answer, again)

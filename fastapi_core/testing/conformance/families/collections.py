@@ -11,7 +11,7 @@ _KEY = "fastapi-core.conformance/batch"
 
 def _safe(t: Subject) -> None:
     """Nobody else's object may be in the collection: a server that ignores selectors would delete it."""
-    for item in items(t.list()):
+    for item in items(t.listing()):
         if (metadata(item).get("labels") or {}).get(LABEL) != t.around.run:
             raise Skipped(f"the collection has objects that are not the kit's: {name_of(item)}")
 
@@ -27,9 +27,9 @@ def deletecollection_selected(t: Subject) -> None:
     chosen = [name_of(t.create(t.new(labels={_KEY: "a"}))) for _ in range(3)]
     others = [name_of(t.create(t.new(labels={_KEY: "b"}))), name_of(t.create())]
     answer = success(_delete(t, {"labelSelector": f"{_KEY}=a"}), "the deletion", 200, 202)
-    left = {name_of(item) for item in items(t.list()) if not metadata(item).get("deletionTimestamp")}
-    demand(set(others) <= left, "those not selected stay", answer, t.list())
-    demand(not left & set(chosen), "those selected are gone", answer, t.list())
+    left = {name_of(item) for item in items(t.listing()) if not metadata(item).get("deletionTimestamp")}
+    demand(set(others) <= left, "those not selected stay", answer, t.listing())
+    demand(not left & set(chosen), "those selected are gone", answer, t.listing())
 
 
 @check("deletecollection.all", needs="deletecollection list create delete get")
@@ -38,8 +38,8 @@ def deletecollection_all(t: Subject) -> None:
     for _ in range(3):
         t.create()
     answer = success(_delete(t, {}), "the deletion", 200, 202)
-    left = [name_of(item) for item in items(t.list()) if not metadata(item).get("deletionTimestamp")]
-    demand(not left, "nothing is left", answer, t.list())
+    left = [name_of(item) for item in items(t.listing()) if not metadata(item).get("deletionTimestamp")]
+    demand(not left, "nothing is left", answer, t.listing())
 
 
 @check("deletecollection.fields", needs="deletecollection list create delete get")
@@ -47,8 +47,8 @@ def deletecollection_fields(t: Subject) -> None:
     """Field selectors choose as well."""
     made, other = name_of(t.create()), name_of(t.create())
     answer = success(_delete(t, {"fieldSelector": f"metadata.name={made}"}), "the deletion", 200, 202)
-    left = names([item for item in items(t.list()) if not metadata(item).get("deletionTimestamp")])
-    demand(other in left and made not in left, "the one selected is gone, the other stays", answer, t.list())
+    left = names([item for item in items(t.listing()) if not metadata(item).get("deletionTimestamp")])
+    demand(other in left and made not in left, "the one selected is gone, the other stays", answer, t.listing())
 
 
 @check("deletecollection.dry-run", needs="deletecollection list create delete get")
@@ -56,7 +56,7 @@ def deletecollection_dry_run(t: Subject) -> None:
     """dryRun=All deletes nothing."""
     made = [name_of(t.create()) for _ in range(2)]
     answer = success(_delete(t, {"dryRun": "All"}), "as the deletion would be answered", 200, 202)
-    demand(set(made) <= set(names(items(t.list()))), "all are there", answer, t.list())
+    demand(set(made) <= set(names(items(t.listing()))), "all are there", answer, t.listing())
 
 
 @check("deletecollection.bad-selector", needs="deletecollection list create delete get")
@@ -65,7 +65,7 @@ def deletecollection_bad_selector(t: Subject) -> None:
     made = name_of(t.create())
     answer = _delete(t, {"labelSelector": "a in"})
     error(answer, 400, "BadRequest")
-    demand(made in names(items(t.list())), "nothing is deleted", answer, t.list())
+    demand(made in names(items(t.listing())), "nothing is deleted", answer, t.listing())
 
 
 @check("deletecollection.namespaces-apart", needs="deletecollection list create delete get namespaced")
@@ -78,5 +78,7 @@ def deletecollection_namespaces_apart(t: Subject) -> None:
     other = success(t.post(body, namespace=t.around.elsewhere), "a create elsewhere", 201).tree()
     t.create()
     answer = success(_delete(t, {}), "the deletion", 200, 202)
-    found = names(items(t.list(namespace=t.around.elsewhere)))
-    demand(name_of(other) in found, "what is in another namespace stays", answer, t.list(namespace=t.around.elsewhere))
+    found = names(items(t.listing(namespace=t.around.elsewhere)))
+    demand(
+        name_of(other) in found, "what is in another namespace stays", answer, t.listing(namespace=t.around.elsewhere)
+    )

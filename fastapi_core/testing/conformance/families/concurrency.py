@@ -21,9 +21,8 @@ def together(t: Subject, work: Callable[[Client, int], Answer]) -> list[Answer]:
         client.request("GET", t.path("conformance-nothing"))
         start.wait(30)
         answers.append(work(client, number))
-        client.close()
 
-    threads = [threading.Thread(target=one, args=(t.client.again(), number)) for number in range(_WORKERS)]
+    threads = [threading.Thread(target=one, args=(t.another(), number)) for number in range(_WORKERS)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -163,7 +163,7 @@ def claimed_verbs(t: Subject) -> None:
     if "get" in verbs:
         tried.append(t.get(name))
     if "list" in verbs:
-        tried.append(success(t.list({"limit": 1}), "list is claimed"))
+        tried.append(success(t.listing({"limit": 1}), "list is claimed"))
     if "create" in verbs:
         tried.append(t.post({}, dry))
     if "update" in verbs:
@@ -193,7 +193,7 @@ def unclaimed_verbs(t: Subject) -> None:
     client, path = t.client, t.path(name)
     ways = {
         "get": lambda: t.get(name),
-        "list": lambda: t.list(),
+        "list": lambda: t.listing(),
         "create": lambda: t.post({}, dry),
         "update": lambda: client.request("PUT", path, {"metadata": {"name": name}}, query=dry),
         "patch": lambda: t.patch(name, {}, dry),
@@ -218,7 +218,7 @@ def subresource_verbs(t: Subject) -> None:
     ]
     if not readable:
         raise Skipped("no status or scale that can be read")
-    obj = t.existing()
+    obj = t.create(t.scalable()) if {"create", "delete"} <= t.resource.verbs and not t.refused else t.existing()
     for name in readable:
         answer = success(t.client.request("GET", f"{t.where(obj)}/{name}"), f"{name} of an object that exists")
         demand(answer.tree().get("kind") == ("Scale" if name == "scale" else t.resource.kind), "its kind", answer)

@@ -18,20 +18,20 @@ from fastapi_core.testing.conformance.verdicts import SHOULD, Skipped, check, de
 
 
 def _mine(t: Subject, query: dict[str, str | int]) -> Answer:
-    return success(t.list(query), "the list")
+    return success(t.listing(query), "the list")
 
 
 @check("list.kind", needs="list")
 def list_kind(t: Subject) -> None:
     """A list is of the list kind, with items that are a list even when empty; clients loop over them."""
-    answer = success(t.list(), "the list")
+    answer = success(t.listing(), "the list")
     tree = answer.tree()
     demand(tree.get("kind") == f"{t.resource.kind}List", f"kind {t.resource.kind}List", answer)
     demand(tree.get("apiVersion") == t.resource.api_version, f"apiVersion {t.resource.api_version}", answer)
     demand(isinstance(tree.get("metadata"), dict), "metadata", answer)
     items(answer)
     if t.resource.namespaced:
-        empty = t.list(namespace="conformance-nowhere")
+        empty = t.listing(namespace="conformance-nowhere")
         demand(empty.status != 200 or items(empty) == [], "items [] where there is nothing", empty)
 
 
@@ -53,7 +53,7 @@ def list_complete(t: Subject) -> None:
 def list_namespaces_apart(t: Subject) -> None:
     """The list of a namespace has the objects of that namespace only; permissions are given by namespace."""
     made = t.create()
-    answer = t.list(namespace=t.around.elsewhere or "conformance-nowhere")
+    answer = t.listing(namespace=t.around.elsewhere or "conformance-nowhere")
     demand(answer.status != 200 or name_of(made) not in names(items(answer)), "not in another namespace", answer)
 
 
@@ -75,13 +75,13 @@ def list_same_as_get(t: Subject) -> None:
 @check("list.version", needs="list watch")
 def list_version(t: Subject) -> None:
     """A list tells its resourceVersion, and it grows with writes; watches start from there."""
-    answer = success(t.list(), "the list")
+    answer = success(t.listing(), "the list")
     before = version(answer.tree())
     demand(before, "metadata.resourceVersion", answer)
     if not {"create", "delete"} <= t.resource.verbs or t.refused:
         return
     made = t.create()
-    again = success(t.list(), "the list")
+    again = success(t.listing(), "the list")
     after = version(again.tree())
     demand(after != before, "another resourceVersion after a write", answer, again)
     if all(value.isdigit() for value in (before, after, version(made))):
@@ -91,7 +91,7 @@ def list_version(t: Subject) -> None:
 @check("list.any-version", needs="list watch")
 def list_any_version(t: Subject) -> None:
     """resourceVersion 0 is whatever the server has; that is how caches fill themselves."""
-    success(t.list({"resourceVersion": "0"}), "resourceVersion=0")
+    success(t.listing({"resourceVersion": "0"}), "resourceVersion=0")
 
 
 @check("list.not-older", needs="list watch create delete")
@@ -99,7 +99,7 @@ def list_not_older(t: Subject) -> None:
     """NotOlderThan a version is at least as new as it; clients read what they know to exist."""
     made = t.create()
     query = {"resourceVersion": version(made), "resourceVersionMatch": "NotOlderThan"}
-    answer = success(t.list(query), "the list")
+    answer = success(t.listing(query), "the list")
     demand(name_of(made) in names(items(answer)), f"{name_of(made)}, created at that version", answer)
 
 
@@ -109,7 +109,7 @@ def list_exact(t: Subject) -> None:
     first = t.create()
     second = t.create()
     query = {"resourceVersion": version(first), "resourceVersionMatch": "Exact"}
-    answer = t.list(query)
+    answer = t.listing(query)
     if answer.status != 200:
         error(answer, (400, 410, 422, 501))
         raise Skipped("lists of former versions are not served")
@@ -124,7 +124,7 @@ def list_future_version(t: Subject) -> None:
     made = version(t.create())
     if not made.isdigit():
         raise Skipped("versions are no numbers here")
-    answer = t.list({"resourceVersion": str(int(made) + 1_000_000_000)})
+    answer = t.listing({"resourceVersion": str(int(made) + 1_000_000_000)})
     demand(answer.status >= 400, "an error (504 of reason Timeout)", answer)
     error(answer, answer.status)
 
@@ -132,20 +132,20 @@ def list_future_version(t: Subject) -> None:
 @check("list.bad-version", needs="list watch")
 def list_bad_version(t: Subject) -> None:
     """A resourceVersion that is none is refused; ignoring it would answer another question."""
-    error(t.list({"resourceVersion": "no-version"}), (400, 422))
+    error(t.listing({"resourceVersion": "no-version"}), (400, 422))
 
 
 @check("list.match-alone", SHOULD, needs="list watch")
 def list_match_alone(t: Subject) -> None:
     """resourceVersionMatch without resourceVersion, or of an unknown name, is refused: it means nothing."""
-    error(t.list({"resourceVersionMatch": "NotOlderThan"}), (400, 422))
-    error(t.list({"resourceVersionMatch": "Nearly", "resourceVersion": "1"}), (400, 422))
+    error(t.listing({"resourceVersionMatch": "NotOlderThan"}), (400, 422))
+    error(t.listing({"resourceVersionMatch": "Nearly", "resourceVersion": "1"}), (400, 422))
 
 
 @check("list.unknown-options", needs="list")
 def list_unknown_options(t: Subject) -> None:
     """Unknown query parameters are ignored: newer clients send newer ones."""
-    success(t.list({"conformanceUnknown": "1"}), "the parameter is ignored")
+    success(t.listing({"conformanceUnknown": "1"}), "the parameter is ignored")
 
 
 @check("list.gone", needs="list create delete")
@@ -174,7 +174,7 @@ def list_gzip(t: Subject) -> None:
     """A packed answer is valid gzip and says so; it is only sent to those who take it."""
     import gzip
 
-    answer = success(t.list(headers={"Accept-Encoding": "gzip"}), "the list")
+    answer = success(t.listing(headers={"Accept-Encoding": "gzip"}), "the list")
     if answer.header("Content-Encoding") == "gzip":
         try:
             body = gzip.decompress(answer.body)
@@ -183,6 +183,6 @@ def list_gzip(t: Subject) -> None:
         demand(body.startswith(b"{"), "gzip with the list in it", answer)
     else:
         answer.tree()
-    plain = success(t.list(headers={"Accept-Encoding": "identity"}), "the list")
+    plain = success(t.listing(headers={"Accept-Encoding": "identity"}), "the list")
     demand(not plain.header("Content-Encoding"), "nothing packed for those who do not ask", plain)
     plain.tree()

@@ -107,4 +107,5 @@ def get_head(t: Subject) -> None:
         answer = t.client.request(method, t.where(obj))
         demand(answer.status in (200, 204, 405), f"{method}: 405, or 200", answer)
         demand(method == "OPTIONS" or not answer.body, "no body", answer)
-        success(t.client.request("GET", t.where(obj)), f"the object, after {method} on the same connection")
+        again = success(t.client.request("GET", t.where(obj)), "the object")
+        demand(name_of(again.tree()) == name_of(obj), f"the object, after {method} on the same connection", again)

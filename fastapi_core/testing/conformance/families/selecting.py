@@ -32,7 +32,7 @@ def select_labels(t: Subject) -> None:
         f"{_KEY},{_KEY}!=red": {"blue"},
     }
     for selector, colors in wanted.items():
-        answer = t.list({"labelSelector": f"{selector},{LABEL}={t.around.run}"})
+        answer = t.listing({"labelSelector": f"{selector},{LABEL}={t.around.run}"})
         found = set(names(items(answer))) & set(made.values())
         demand(found == {made[color] for color in colors}, f"those that {selector!r} selects", answer)
 
@@ -41,7 +41,7 @@ def select_labels(t: Subject) -> None:
 def select_labels_only(t: Subject) -> None:
     """A selector that nothing fulfils finds nothing; a selector that is ignored would find everything."""
     t.create()
-    answer = t.list({"labelSelector": f"{_KEY}=nobody-has-this"})
+    answer = t.listing({"labelSelector": f"{_KEY}=nobody-has-this"})
     demand(items(answer) == [], "no items", answer)
 
 
@@ -49,16 +49,16 @@ def select_labels_only(t: Subject) -> None:
 def select_labels_invalid(t: Subject) -> None:
     """A selector that cannot be read is a 400; answering everything instead has deleted the wrong things before."""
     for selector in ("a in", "=x", "a=b=c", "a in (x"):
-        error(t.list({"labelSelector": selector}), 400, "BadRequest")
+        error(t.listing({"labelSelector": selector}), 400, "BadRequest")
 
 
 @check("select.name", needs="list create delete")
 def select_name(t: Subject) -> None:
     """The field selector metadata.name finds that one object; clients watch single objects by it."""
     made, other = t.create(), t.create()
-    answer = t.list({"fieldSelector": f"metadata.name={name_of(made)}"})
+    answer = t.listing({"fieldSelector": f"metadata.name={name_of(made)}"})
     demand(names(items(answer)) == [name_of(made)], "that object alone", answer)
-    answer = t.list({"fieldSelector": f"metadata.name!={name_of(made)}"})
+    answer = t.listing({"fieldSelector": f"metadata.name!={name_of(made)}"})
     found = names(items(answer))
     demand(name_of(made) not in found and name_of(other) in found, "all others with !=", answer)
 
@@ -67,17 +67,17 @@ def select_name(t: Subject) -> None:
 def select_namespace(t: Subject) -> None:
     """The field selector metadata.namespace chooses among all namespaces."""
     made = t.create()
-    answer = t.list({"fieldSelector": f"metadata.namespace={t.around.namespace}"}, namespace="")
+    answer = t.listing({"fieldSelector": f"metadata.namespace={t.around.namespace}"}, namespace="")
     demand(name_of(made) in names(items(answer)), "the object in that namespace", answer)
-    answer = t.list({"fieldSelector": "metadata.namespace=conformance-nowhere"}, namespace="")
+    answer = t.listing({"fieldSelector": "metadata.namespace=conformance-nowhere"}, namespace="")
     demand(items(answer) == [], "no items in a namespace that has none", answer)
 
 
 @check("select.fields-unknown", needs="list")
 def select_fields_unknown(t: Subject) -> None:
     """A field that cannot be selected by is a 400; ignoring it would answer everything."""
-    error(t.list({"fieldSelector": "spec.conformanceUnknown=x"}), 400, "BadRequest")
-    error(t.list({"fieldSelector": "metadata.name"}), 400, "BadRequest")
+    error(t.listing({"fieldSelector": "spec.conformanceUnknown=x"}), 400, "BadRequest")
+    error(t.listing({"fieldSelector": "metadata.name"}), 400, "BadRequest")
 
 
 @check("select.both", SHOULD, needs="list create delete")
@@ -85,9 +85,9 @@ def select_both(t: Subject) -> None:
     """Label and field selectors together select what fulfils both."""
     made = _three(t)
     query = {"labelSelector": f"{_KEY}=red", "fieldSelector": f"metadata.name={made['blue']}"}
-    answer = t.list(query)
+    answer = t.listing(query)
     demand(items(answer) == [], "nothing is both", answer)
-    answer = t.list({**query, "fieldSelector": f"metadata.name={made['red']}"})
+    answer = t.listing({**query, "fieldSelector": f"metadata.name={made['red']}"})
     demand(names(items(answer)) == [made["red"]], "the one that is both", answer)
 
 
@@ -99,7 +99,7 @@ def select_read_only(t: Subject) -> None:
     if not labels:
         raise Skipped("no object has labels")
     key, value = labels[0]
-    answer = success(t.list({"labelSelector": f"{key}={value}"}, namespace=""), "the list")
+    answer = success(t.listing({"labelSelector": f"{key}={value}"}, namespace=""), "the list")
     selected = items(answer)
     wanted = [item for item in found if (item["metadata"].get("labels") or {}).get(key) == value]
     demand(

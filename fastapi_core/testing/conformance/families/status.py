@@ -111,7 +111,7 @@ def status_patch(t: Subject) -> None:
 @check("scale.read", needs="scale create get delete")
 def scale_read(t: Subject) -> None:
     """/scale is a Scale of autoscaling/v1 that names the object; autoscalers know nothing but it."""
-    made = t.create()
+    made = t.create(t.scalable())
     answer = success(t.client.request("GET", t.path(name_of(made), "scale")), "the scale")
     tree = answer.tree()
     demand(
@@ -124,7 +124,7 @@ def scale_read(t: Subject) -> None:
 @check("scale.write", needs="scale create get delete")
 def scale_write(t: Subject) -> None:
     """A write of /scale changes the replicas of the object; `kubectl scale` and autoscalers do."""
-    made = t.create()
+    made = t.create(t.scalable())
     path = t.path(name_of(made), "scale")
     body = success(t.client.request("GET", path), "the scale").tree()
     wanted = int((body.get("spec") or {}).get("replicas", 0)) + 1

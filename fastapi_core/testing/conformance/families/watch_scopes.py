@@ -14,7 +14,7 @@ def scope_labels(t: Subject) -> None:
     start = t.version()
     with t.watch({"resourceVersion": start, "labelSelector": f"{_KEY}=yes"}) as watch:
         made = t.create()
-        states = []
+        states: list[str] = []
         for value in ("yes", "yes", "no"):
             made = marked(made, f"{len(states)}")
             made["metadata"]["labels"][_KEY] = value

@@ -76,9 +76,9 @@ def start_no_bookmarks(t: Subject) -> None:
 def start_bookmarks(t: Subject) -> None:
     """Whoever asks for bookmarks gets some in the course of a watch; a quiet watch stays resumable by them."""
     made = t.create()
-    query = {"resourceVersion": "0", "allowWatchBookmarks": "true", "timeoutSeconds": 3}
+    query: dict[str, str | int] = {"resourceVersion": "0", "allowWatchBookmarks": "true", "timeoutSeconds": 3}
     with t.watch({**query, "labelSelector": f"{LABEL}={t.around.run}"}) as watch:
-        events = watch.rest(within=12)
+        events = watch.rest(3)
         found = [event for event in events if event.type == "BOOKMARK"]
         demand(found, "a BOOKMARK before the watch ends", watch)
         demand(all(event.version for event in found), "a resourceVersion in each", watch)
@@ -89,6 +89,6 @@ def start_bookmarks(t: Subject) -> None:
 def start_plain_get(t: Subject) -> None:
     """watch=false is a list."""
     made = t.create()
-    answer = t.list({"watch": "false"})
+    answer = t.listing({"watch": "false"})
     demand(answer.status == 200 and answer.tree().get("kind") == f"{t.resource.kind}List", "a list", answer)
     demand(name_of(made).encode() in answer.body, "with the object", answer)

@@ -110,9 +110,8 @@ def _created(t: Subject, workers: int, each: int) -> list[str]:
             answer = t.post(body, client=client)
             if answer.status == 201:
                 made.append(name_of(answer.tree()))
-        client.close()
 
-    threads = [threading.Thread(target=work, args=(t.client.again(), mine)) for mine in bodies]
+    threads = [threading.Thread(target=work, args=(t.another(), mine)) for mine in bodies]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -137,7 +136,7 @@ def watch_dry_run(t: Subject) -> None:
 def watch_timeout(t: Subject) -> None:
     """timeoutSeconds ends the watch in good order, after that time; clients bound their watches by it."""
     with t.watch({"resourceVersion": t.version(), "timeoutSeconds": 1}) as watch:
-        for event in watch.rest(within=8):
+        for event in watch.rest(1):
             demand(event.type != "ERROR", "an end without an error", watch)
 
 
