@@ -93,6 +93,13 @@ def parser_of(program: str) -> argparse.ArgumentParser:
     where.add_argument("--server-name", default="", help="the name in the server's certificate")
     where.add_argument("--insecure", action="store_true", help="trust any certificate")
     where.add_argument("--timeout", type=float, default=30.0, metavar="SECONDS", help="how long an answer may take")
+    where.add_argument(
+        "--settle",
+        type=float,
+        default=0.2,
+        metavar="SECONDS",
+        help="how long controllers may wait before they touch a new object",
+    )
     who = parser.add_argument_group("credentials")
     for prefix, text in (("", "who may do everything"), ("other-", "who may do nothing: tries 403")):
         who.add_argument(f"--{prefix}token", default="", help=f"bearer token of one {text}")
@@ -135,6 +142,7 @@ def _target(options: argparse.Namespace) -> Target:
         credential=target.credential if given == NOBODY else given,
         other=None if _credential(options, "other_") == NOBODY else _credential(options, "other_"),
         timeout=options.timeout,
+        settle=options.settle,
     )
 
 

@@ -186,6 +186,8 @@ def _try_sample(subject: Subject, report: Report) -> None:
     try:
         answer = subject.post(subject.new())
         if answer.status == 201:
+            if "get" in subject.resource.verbs:
+                subject.watch_unrest(answer.tree())
             return
         told = str(answer.json().get("message", "")) if answer.body else ""
     except (Failed, AttributeError):

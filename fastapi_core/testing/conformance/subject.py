@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -48,6 +49,8 @@ class Subject:
         self.samples = [sample for sample in samples if sample.get("kind") == resource.kind]
         #: Why nothing can be created; empty when something can.
         self.refused = ""
+        #: Seconds somebody else goes on changing a new object, a controller for example; 0 when nobody does.
+        self.unrest = 0.0
         self.made: dict[str, None] = {}
         self._clients: list[Client] = []
 
@@ -114,7 +117,7 @@ class Subject:
                 return copy.deepcopy(sample["status"])
         child = self.schema.member("status") if self.schema is not None else None
         made = child.make(full=True) if child is not None else None
-        if not isinstance(made, dict) or not made:
+        if not isinstance(made, dict) or not any(made.values()):
             raise Skipped("no status can be made from the schema: give a sample that has one")
         return made
 
@@ -141,11 +144,47 @@ class Subject:
         self._clients.clear()
 
     def create(self, body: Tree | None = None, **metadata: Any) -> Tree:
-        """Create an object that has to be accepted; the answer's object."""
+        """Create an object that has to be accepted; the object, when nobody else changes it any more."""
         answer = self.post(self.new(**metadata) if body is None else body)
         if answer.status != 201:
             raise Failed("201: the object is created", answer)
-        return answer.tree()
+        return self.settled(answer.tree())
+
+    def settled(self, obj: Tree) -> Tree:
+        """The object as it is when whoever follows objects of this kind has done what he does with new ones."""
+        if not self.unrest or "get" not in self.resource.verbs:
+            return obj
+        until = time.monotonic() + self.client.target.patience
+        time.sleep(self.unrest)
+        while True:
+            before, obj = version(obj), self.read(name_of(obj))
+            if version(obj) == before or time.monotonic() > until:
+                return obj
+            time.sleep(0.05)
+
+    def watch_unrest(self, obj: Tree) -> None:
+        """Find out whether a new object is changed by somebody else, and for how long."""
+        begun = last = time.monotonic()
+        while time.monotonic() < last + self.client.target.settle:
+            time.sleep(0.03)
+            answer = self.get(name_of(obj))
+            if answer.status != 200:
+                return
+            if version(answer.tree()) != version(obj):
+                obj, last = answer.tree(), time.monotonic()
+                self.unrest = 2 * (last - begun)
+
+    def remove(self, name: str) -> Answer:
+        """Delete an object and wait until it is gone; the answer to the deletion."""
+        answer = success(self.delete(name), "the deletion", 200, 202)
+        until = time.monotonic() + self.client.target.patience
+        while (after := self.get(name)).status == 200:
+            found = metadata(after.tree())
+            demand(found.get("deletionTimestamp"), "gone, or deletionTimestamp is set", answer, after)
+            if not found.get("finalizers") or time.monotonic() > until:
+                raise Skipped("objects of this kind take their time to go")
+            time.sleep(0.03)
+        return answer
 
     def post(
         self,
@@ -249,6 +288,19 @@ class Subject:
             if found:
                 return found[0]
         raise Skipped(self.refused or "there is no object, and none can be created")
+
+    @cached_property
+    def lingers(self) -> bool:
+        """Whether objects of this kind take their time to go, without finalizers in their metadata."""
+        made = self.create()
+        answer = self.delete(name_of(made))
+        after = self.get(name_of(made))
+        return answer.status in (200, 202) and after.status == 200 and not metadata(after.tree()).get("finalizers")
+
+    def prompt(self) -> None:
+        """Skip where objects do not go at once: then it is not known when what is expected comes."""
+        if self.lingers:
+            raise Skipped("objects of this kind take their time to go")
 
     def where(self, obj: Tree) -> str:
         """The path of an object that may lie in any namespace."""

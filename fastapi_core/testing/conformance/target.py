@@ -41,7 +41,8 @@ class Target:
     `ca` are PEM certificates to trust instead of the system's; `insecure` trusts anybody. `server_name` is the name
     expected in the certificate when it is not the host of the address. `other` is a credential that may do nothing
     with the tested resources: with it the checks of 403 run. `timeout` is how many seconds an answer may take,
-    `patience` how many an event of a watch.
+    `patience` how many an event of a watch; `settle` how long nothing must happen to a new object before nobody but
+    the kit is taken to change such objects.
 
         Target("https://localhost:8443", ca=Path("ca.crt").read_bytes(), credential=Credential(token="secret"))
         Target.from_kubeconfig("~/.kube/config")
@@ -55,6 +56,7 @@ class Target:
     other: Credential | None = None
     timeout: float = 30.0
     patience: float = 10.0
+    settle: float = 0.2
 
     def context(self, credential: Credential) -> ssl.SSLContext | None:
         """TLS as this target wants it, showing the certificate of a credential; None for plain HTTP."""

@@ -49,7 +49,10 @@ def sweep(t: Subject) -> list[str]:
     until = time.monotonic() + _PATIENCE
     while True:
         left = [t.where(item) for item in _mine(t)]
-        if not left or time.monotonic() > until:
+        if left and time.monotonic() > until:
+            left = [path for path in left if not _gone(t.client, path, until - _PATIENCE)]
+            return left
+        if not left:
             return left
         for path in left:
             remove(t.client, path)
@@ -104,9 +107,9 @@ def _gone(client: Client, path: str, begun: float) -> bool:
         if answer.status == 404:
             return True
         waited = time.monotonic() - begun
-        if answer.status != 200 or waited > _LONG:
-            return False
         tree = answer.tree()
+        if answer.status != 200 or waited > _LONG or tree.get("kind") != "Namespace":
+            return False
         if waited > _PATIENCE and not (tree.get("status") or {}).get("conditions"):
             # No controller has looked at it: nobody but us will let it go. All in it has been removed above.
             tree["spec"] = {"finalizers": []}

@@ -74,11 +74,6 @@ def _back(ask: Ask) -> Reply | None:
     return made
 
 
-def _unnamed(tree: Tree) -> None:
-    if "generateName" not in meta(tree):
-        meta(tree).setdefault("name", f"conformance-named-{next(_COUNT)}")
-
-
 def _same_name(ask: Ask, reply: Reply) -> None:
     if ask.method == "POST" and reply.ok and "generateName" in meta(ask.json):
         reply.edit(lambda tree: meta(tree).update(name=meta(tree)["generateName"] + "x"))
@@ -259,7 +254,7 @@ FAULTS: dict[str, list[Fault]] = {
     "create.server-owned": [Fault(reply=_as_sent)],
     "create.with-version": [_without("resourceVersion")],
     "create.generated-name": [Fault(reply=_same_name), _without("generateName")],
-    "create.nameless": [sending("POST", _unnamed)],
+    "create.nameless": [claiming("POST", 422, 201), answering("POST", 500)],
     "create.bad-name": [claiming("POST", 422, 201)],
     "create.exists": [claiming("POST", 409, 201), editing("POST", lambda tree: tree.update(reason="Conflict"))],
     "create.wrong-kind": [sending("POST", _right)],

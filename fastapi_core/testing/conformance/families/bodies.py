@@ -44,9 +44,12 @@ def body_one_mebibyte(t: Subject) -> None:
         found: object = after.tree()
         for name in path:
             found = found.get(name) if isinstance(found, dict) else None
+        if found is None:
+            # A field that is only written.
+            continue
         demand(found == "x" * _MEBIBYTE, f"{'.'.join(path)} whole", after)
         return
-    raise Skipped("no field is known that takes any text")
+    raise Skipped("no field is known that takes any text and gives it back")
 
 
 def _filled(body: Tree, path: tuple[str, ...]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi_core.testing.conformance.client import Tree
 from fastapi_core.testing.conformance.subject import Subject, error, mark, marked, metadata, name_of, success, version
-from fastapi_core.testing.conformance.verdicts import SHOULD, Skipped, check, demand
+from fastapi_core.testing.conformance.verdicts import SHOULD, check, demand
 
 _FINALIZER = "fastapi-core.conformance/hold"
 _NO_UID = "11111111-2222-3333-4444-555555555555"
@@ -90,6 +90,7 @@ def delete_bad_options(t: Subject) -> None:
 @check("delete.propagation", needs="delete create get")
 def delete_propagation(t: Subject) -> None:
     """Each propagationPolicy is taken; until dependents are dealt with, a finalizer of that name holds the object."""
+    t.prompt()
     for policy, finalizer in (("Background", ""), ("Foreground", "foregroundDeletion"), ("Orphan", "orphan")):
         made = t.create()
         answer = success(t.delete(name_of(made), _options(propagationPolicy=policy)), f"the policy {policy}", 200, 202)
@@ -103,20 +104,32 @@ def delete_propagation(t: Subject) -> None:
 @check("delete.finalizers", needs="delete create get update")
 def delete_finalizers(t: Subject) -> None:
     """Finalizers hold a deleted object, marked by deletionTimestamp, until the last of them is removed."""
+    t.prompt()
     made = t.create(finalizers=[_FINALIZER])
     answer = success(t.delete(name_of(made)), "the deletion", 200, 202)
     after = t.get(name_of(made))
     demand(after.status == 200, "200: the finalizer holds the object", answer, after)
     held = after.tree()
     demand(metadata(held).get("deletionTimestamp"), "deletionTimestamp", after)
-    demand(metadata(held).get("finalizers") == [_FINALIZER], "the finalizer", after)
+    demand(_FINALIZER in (metadata(held).get("finalizers") or ()), "the finalizer", after)
     again = success(t.delete(name_of(made)), "a second deletion", 200, 202)
     demand(t.get(name_of(made)).status == 200, "the object is held still", again)
-    held = t.read(name_of(made))
-    metadata(held)["finalizers"] = []
-    last = success(t.put(held), "the update without finalizers")
-    error(t.get(name_of(made)), 404, "NotFound", "the object goes with its last finalizer")
+    last = success(t.put(_released(t, name_of(made))), "the update without the finalizer")
     demand(name_of(last.tree()) == name_of(made), "the object as it was at last", last)
+    after = t.get(name_of(made))
+    if after.status == 200 and metadata(after.tree()).get("finalizers"):
+        # The server's own have to be seen to by its own.
+        t.remove(name_of(made))
+        after = t.get(name_of(made))
+    error(after, 404, "NotFound", "the object goes with its last finalizer")
+
+
+def _released(t: Subject, name: str) -> Tree:
+    """The object without the kit's finalizer."""
+    held = t.read(name)
+    left = [finalizer for finalizer in metadata(held).get("finalizers") or () if finalizer != _FINALIZER]
+    metadata(held)["finalizers"] = left
+    return held
 
 
 @check("delete.held", SHOULD, needs="delete create get update")
@@ -124,8 +137,8 @@ def delete_held(t: Subject) -> None:
     """An object that is being deleted gets no new finalizers, and no second object takes its name."""
     made = t.create(finalizers=[_FINALIZER])
     success(t.delete(name_of(made)), "the deletion", 200, 202)
-    held = t.read(name_of(made))
-    metadata(held)["finalizers"] = [_FINALIZER, "fastapi-core.conformance/more"]
+    held = t.settled(t.read(name_of(made)))
+    metadata(held)["finalizers"] = [*metadata(held)["finalizers"], "fastapi-core.conformance/more"]
     error(t.put(held), (403, 422), what="a new finalizer")
     error(t.post(t.new(name_of(made))), 409, "AlreadyExists")
     answer = success(t.put(marked(t.read(name_of(made)), "still")), "other changes are fine")
@@ -135,6 +148,7 @@ def delete_held(t: Subject) -> None:
 @check("delete.finalizer-events", needs="delete create get update watch list")
 def delete_finalizer_events(t: Subject) -> None:
     """A held object is MODIFIED by its deletion and DELETED when it goes; controllers clean up in between."""
+    t.prompt()
     made = t.create(finalizers=[_FINALIZER])
     with t.watch({"resourceVersion": version(made)}) as watch:
         success(t.delete(name_of(made)), "the deletion", 200, 202)
@@ -144,9 +158,7 @@ def delete_finalizer_events(t: Subject) -> None:
             "MODIFIED, being deleted",
             watch,
         )
-        held = t.read(name_of(made))
-        metadata(held)["finalizers"] = []
-        success(t.put(held), "the update without finalizers")
+        success(t.put(_released(t, name_of(made))), "the update without the finalizer")
         demand(watch.until(name_of(made), "DELETED"), "DELETED", watch)
 
 
@@ -166,7 +178,5 @@ def delete_grace(t: Subject) -> None:
 def delete_repeated(t: Subject) -> None:
     """A second delete of what is gone is a 404, not another success."""
     made = t.create()
-    success(t.delete(name_of(made)), "the deletion", 200, 202)
-    if t.get(name_of(made)).status == 200:
-        raise Skipped("the object takes time to go")
+    t.remove(name_of(made))
     error(t.delete(name_of(made)), 404, "NotFound")

@@ -30,7 +30,7 @@ def error_shape(t: Subject) -> None:
     if "list" in verbs:
         tried += [t.listing({"labelSelector": "a in"}), t.listing(headers={"Accept": "application/x-conformance"})]
     if {"create", "delete"} <= verbs:
-        tried += [t.post(b"{"), t.post(t.new(""))]
+        tried += [t.post(b"{"), t.post(t.new(labels={"conformance": "not a valid value!"}))]
     if "delete" in verbs:
         tried.append(t.delete("conformance-nothing"))
     for answer in tried:

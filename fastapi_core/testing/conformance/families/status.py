@@ -66,7 +66,7 @@ def status_kept(t: Subject) -> None:
     )
 
 
-@check("status.not-created", needs="status create get delete")
+@check("status.not-created", SHOULD, needs="status create get delete")
 def status_not_created(t: Subject) -> None:
     """A status sent with a create is not taken; nobody has reported anything yet."""
     wanted = t.status()

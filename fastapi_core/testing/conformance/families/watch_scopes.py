@@ -32,6 +32,7 @@ def scope_labels(t: Subject) -> None:
 @check("scope.name", needs="watch list create get update delete")
 def scope_name(t: Subject) -> None:
     """A watch with metadata.name sees that object alone; `kubectl wait` and `get -w NAME` are this."""
+    t.prompt()
     start = t.version()
     name = t.fresh()
     with t.watch({"resourceVersion": start, "fieldSelector": f"metadata.name={name}"}) as watch:

@@ -6,6 +6,7 @@ from fastapi_core.testing.conformance.subject import LABEL, Subject, error, meta
 from fastapi_core.testing.conformance.verdicts import SHOULD, Skipped, check, demand
 
 _END = "k8s.io/initial-events-end"
+_KEY = "fastapi-core.conformance/start"
 
 
 @check("start.now", needs="watch list create delete")
@@ -21,12 +22,13 @@ def start_any(t: Subject) -> None:
 
 
 def _initial(t: Subject, query: dict[str, str | int]) -> None:
-    made = sorted(name_of(t.create()) for _ in range(3))
-    with t.watch({**query, "labelSelector": f"{LABEL}={t.around.run}"}) as watch:
+    own = t.fresh()
+    made = sorted(name_of(t.create(labels={_KEY: own})) for _ in range(3))
+    with t.watch({**query, "labelSelector": f"{_KEY}={own}"}) as watch:
         found = [watch.next("ADDED for each object that exists") for _ in made]
         demand(all(event.type == "ADDED" for event in found), "ADDED for what exists", watch)
         demand(sorted(event.name for event in found) == made, "each object once", watch)
-        closing = name_of(t.create())
+        closing = name_of(t.create(labels={_KEY: own}))
         event = watch.next()
         demand((event.type, event.name) == ("ADDED", closing), "then what is created later", watch)
 
@@ -34,9 +36,10 @@ def _initial(t: Subject, query: dict[str, str | int]) -> None:
 @check("start.list", needs="watch list create delete")
 def start_list(t: Subject) -> None:
     """sendInitialEvents: ADDED for what exists, then a bookmark that says so; informers use it in place of a list."""
-    made = sorted(name_of(t.create()) for _ in range(2))
+    own = t.fresh()
+    made = sorted(name_of(t.create(labels={_KEY: own})) for _ in range(2))
     query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
-    watch = t.client.watch(t.path(), {**query, "labelSelector": f"{LABEL}={t.around.run}"})
+    watch = t.client.watch(t.path(), {**query, "labelSelector": f"{_KEY}={own}"})
     with watch:
         if watch.answer.status != 200:
             error(watch.answer, (400, 422))
@@ -48,7 +51,7 @@ def start_list(t: Subject) -> None:
         demand((metadata(event.object).get("annotations") or {}).get(_END) == "true", f"the annotation {_END}", watch)
         demand(event.version, "a resourceVersion to go on from", watch)
         demand(event.object.get("kind") == t.resource.kind, f"an object of kind {t.resource.kind}", watch)
-        closing = name_of(t.create())
+        closing = name_of(t.create(labels={_KEY: own}))
         demand(watch.next().name == closing, "then what is created later", watch)
     with t.watch({"resourceVersion": event.version}) as again:
         demand(again.next().name == closing, "the same when one goes on from the bookmark", again)
