@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from fastapi_core.errors import APIError, go_quote
 from fastapi_core.http.client import UpstreamError
 from fastapi_core.meta import time
 from fastapi_core.obs import logs
+from fastapi_core.records import dataclass
 
 if TYPE_CHECKING:
     from fastapi_core.obs.catalog import Metrics

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fastapi_core.aggregation.headers import Identities
 from fastapi_core.http.client import Target, UpstreamError
 from fastapi_core.http.exchange import Header
+from fastapi_core.records import dataclass
 from fastapi_core.request.context import User
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from fastapi_core.aggregation.headers import Dropped, Identities, UnsendableError, forwarded, relayed, without_token
@@ -16,6 +16,7 @@ from fastapi_core.http.client import Target, UpstreamError
 from fastapi_core.http.exchange import Answer, Header, Response, Stream
 from fastapi_core.http.pool import Connection, Pool
 from fastapi_core.obs import logs
+from fastapi_core.records import dataclass
 from fastapi_core.request.status import text
 
 if TYPE_CHECKING:

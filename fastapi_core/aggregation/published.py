@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -19,6 +19,7 @@ from fastapi_core.aggregation.fetch import AGGREGATOR, OPENAPI, Fetched, Fetcher
 from fastapi_core.aggregation.resolve import ResolveError, Resolver
 from fastapi_core.http.client import Target, UpstreamError
 from fastapi_core.obs import logs
+from fastapi_core.records import dataclass
 
 if TYPE_CHECKING:
     from fastapi_core.aggregation.directory import APIService, Backing, Directory

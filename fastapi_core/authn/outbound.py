@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
-import tempfile
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,6 +14,7 @@ import orjson
 
 from fastapi_core.http.client import Target, UpstreamError, send
 from fastapi_core.http.exchange import Header
+from fastapi_core.records import dataclass
 
 #: Longest answer read.
 ANSWER_LIMIT = 3 << 20
@@ -276,6 +275,8 @@ def kubeconfig_users(path: str) -> tuple[dict[str, Identity], str]:
 
 def load_pair(tls: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
     """The ssl module reads pairs from files only; this one is ours alone and gone at once."""
+    import tempfile
+
     with tempfile.NamedTemporaryFile() as file:
         file.write(certificate + b"\n" + key)
         file.flush()

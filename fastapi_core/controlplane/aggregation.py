@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from fastapi_core.aggregation.availability import Availability, Policy
 from fastapi_core.aggregation.directory import APISERVICES, APIService, Directory
-from fastapi_core.aggregation.documents import DiscoveryView, OpenAPIView
 from fastapi_core.aggregation.fetch import Fetcher
 from fastapi_core.aggregation.headers import Dropped
 from fastapi_core.aggregation.proxy import Front, Proxied
@@ -17,9 +17,11 @@ from fastapi_core.aggregation.resolve import Resolver
 from fastapi_core.aggregation.transport import Transports
 from fastapi_core.http.client import Tunnel
 from fastapi_core.http.pool import Pool
+from fastapi_core.later import later
 from fastapi_core.options.flags import OptionsError
 
 if TYPE_CHECKING:
+    from fastapi_core.aggregation import documents as views
     from fastapi_core.controlplane.delegation import Delegation
     from fastapi_core.controlplane.resources import Resources
     from fastapi_core.discovery.endpoints import DiscoveryEndpoints
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from fastapi_core.options.authentication import Authentication
     from fastapi_core.options.complete import Completed
     from fastapi_core.server.generic import GenericServer
+else:
+    views = later("fastapi_core.aggregation.documents")
 
 
 class Aggregation:
@@ -90,8 +94,10 @@ class Aggregation:
     def show(self, documents: LiveDocuments, discovery: DiscoveryEndpoints, openapi: OpenAPIEndpoints) -> None:
         """Put what backends publish into the documents of the server."""
         self._discovery = discovery
-        discovery.shown = DiscoveryView(documents, self.directory, self.published)
-        openapi.shown = OpenAPIView(self.directory, self.published)
+        listed = cache(lambda: views.DiscoveryView(documents, self.directory, self.published))
+        described = cache(lambda: views.OpenAPIView(self.directory, self.published))
+        discovery.shown = lambda documents: listed()(documents)
+        openapi.shown = lambda documents: described()(documents)
 
     def install(self, server: GenericServer, builtin: Mapping[str, tuple[str, ...]]) -> None:
         """Hooks, checks and their ends. `builtin`: group -> versions."""

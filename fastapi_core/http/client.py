@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from fastapi_core.http.exchange import Header
+from fastapi_core.records import dataclass
 
 if TYPE_CHECKING:
     import socket

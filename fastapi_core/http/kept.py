@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from dataclasses import dataclass, field
+from dataclasses import field
 from time import monotonic
 from typing import NamedTuple, cast
 
@@ -16,6 +16,7 @@ import httptools
 
 from fastapi_core.errors import go_quote
 from fastapi_core.http.client import HEAD_LIMIT, Target, UpstreamError, dial_problem
+from fastapi_core.records import dataclass
 
 #: Connections kept for one address, and for how many seconds.
 KEPT, IDLE_SECONDS = 25, 90.0

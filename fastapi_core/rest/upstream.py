@@ -8,11 +8,12 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from fastapi_core.http.client import Reply, Target, UpstreamError, send
 from fastapi_core.http.exchange import Answer, Header, Response, Stream, StreamWriter
 from fastapi_core.obs import logs
+from fastapi_core.records import dataclass
 
 log = logs.get("proxy")
 
