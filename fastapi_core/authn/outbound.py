@@ -9,7 +9,7 @@ import tempfile
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import orjson
@@ -41,6 +41,14 @@ class Answer:
     body: bytes
 
 
+class Asked(Protocol):
+    """Somebody who answers reviews."""
+
+    async def post(self, body: bytes, *, timeout: float) -> Answer:
+        """The answer within `timeout` seconds. Raises OutboundError."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Remote:
     """A server to ask: its URL, TLS, and what every request carries. `tls` None speaks plain HTTP."""
@@ -50,6 +58,12 @@ class Remote:
     headers: tuple[Header, ...] = ()
     token_file: str = ""
     """Read for every request: such files are renewed."""
+    server_name: str = ""
+    """Whom the certificate must be of, where that is not the host of the URL."""
+
+    async def post(self, body: bytes, *, timeout: float) -> Answer:
+        """`Asked`: one question to this server."""
+        return await ask(self, "POST", body, timeout=timeout)
 
     def authorization(self) -> list[Header]:
         if not self.token_file:
@@ -111,7 +125,7 @@ async def _once(remote: Remote, address: str, method: str, body: bytes, headers:
     if not parts.hostname or parts.scheme not in ("https", "http") or (remote.tls is not None and not secure):
         raise ValueError(f"unsupported address {address!r}")
     host = parts.hostname
-    target = Target(host, parts.port or (443 if secure else 80), remote.tls if secure else None)
+    target = Target(host, parts.port or (443 if secure else 80), remote.tls if secure else None, remote.server_name)
     own = [
         (b"host", parts.netloc.rpartition("@")[2].encode()), (b"connection", b"close"),
         (b"accept", b"application/json, */*"), (b"user-agent", b"fastapi-core"), *remote.headers, *remote.authorization(),
@@ -180,6 +194,18 @@ class _Entry:
 
 def load_kubeconfig(path: str) -> Remote:
     """The server of the current context, as webhooks are configured. Raises OSError or KubeconfigError."""
+    return _remote(*_current(path))
+
+
+def kubeconfig_files(path: str) -> tuple[str, ...]:
+    """The file itself and those it names, for who wants to follow them. Raises as `load_kubeconfig`."""
+    cluster, user = _current(path)
+    named = (cluster.path("certificate-authority"), user.path("client-certificate"), user.path("client-key"))
+    return (path, *filter(None, named))
+
+
+def _current(path: str) -> tuple[_Entry, _Entry]:
+    """Cluster and user of the current context."""
     tree, folder = _read_kubeconfig(path)
     current = tree.get("current-context")
     if not isinstance(current, str) or not current:
@@ -188,7 +214,7 @@ def load_kubeconfig(path: str) -> Remote:
     cluster = _entry(tree, "clusters", "cluster", context.text("cluster"), folder)
     name = context.text("user")
     user = _entry(tree, "users", "user", name, folder) if name else _Entry({}, folder, "user")
-    return _remote(cluster, user)
+    return cluster, user
 
 
 def _read_kubeconfig(path: str) -> tuple[Mapping[str, Any], str]:
@@ -224,6 +250,7 @@ def _remote(cluster: _Entry, user: _Entry) -> Remote:
     who = _identity(user)
     if parts.scheme == "http":
         return Remote(server, None, who.headers, who.token_file)
+    name = cluster.text("tls-server-name")
     try:
         tls = client_tls(
             cluster.data("certificate-authority"), insecure=cluster.tree.get("insecure-skip-tls-verify") is True
@@ -232,7 +259,7 @@ def _remote(cluster: _Entry, user: _Entry) -> Remote:
             load_pair(tls, *who.pair)
     except (ValueError, ssl.SSLError) as error:
         raise KubeconfigError(str(error)) from None
-    return Remote(server, tls, who.headers, who.token_file)
+    return Remote(server, tls, who.headers, who.token_file, name)
 
 
 @dataclass(frozen=True, slots=True)
