@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fastapi_core.authn.base import Authenticator
     from fastapi_core.authz.base import Authorizer
     from fastapi_core.extension.delegated.options import DelegatedOptions
+    from fastapi_core.http.tls import Authorities
     from fastapi_core.obs.catalog import Metrics
     from fastapi_core.obs.files import FileWatcher
     from fastapi_core.server.generic import GenericServer
@@ -26,19 +27,23 @@ class Delegated(Protocol):
     def authorizer(self) -> Authorizer: ...
     @property
     def client_ca_files(self) -> tuple[str, ...]:
-        """PEM files with the CAs client certificates are verified with (clients' and front proxy's); must exist now.
+        """PEM files with CAs client certificates are verified with, for `TLSFiles.client_cas`: those of the flags."""
+        ...
 
-        What comes from the ConfigMap is written to files below the given directory; the TLS side follows changes."""
+    @property
+    def authorities(self) -> Authorities:
+        """Further such CAs, for `TLSFiles.authorities`: those of the ConfigMap, which change while the server runs."""
+        ...
 
     def install(self, server: GenericServer) -> None:
         """Add hooks (following the ConfigMap), health checks and what is to be closed at the end."""
 
 
-async def connect(options: DelegatedOptions, *, directory: str, files: FileWatcher, metrics: Metrics) -> Delegated:
-    """Ask the API server for what is needed before the first request; `directory` is for files of this process alone.
+async def connect(options: DelegatedOptions, *, agent: str, files: FileWatcher, metrics: Metrics) -> Delegated:
+    """Ask the API server for what is needed before the first request; `agent` is how it knows us in its logs.
 
     Raises OptionsError when the server cannot be reached or refuses and the flags do not tolerate that.
     """
-    from fastapi_core.options.flags import OptionsError
+    from fastapi_core.extension.delegated.delegation import connected
 
-    raise OptionsError(["--kubeconfig: delegation is not there yet"])
+    return await connected(options, agent=agent, files=files, metrics=metrics)
