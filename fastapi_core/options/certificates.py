@@ -65,23 +65,33 @@ class Pki:
             return file.read().strip()
 
 
-def ensure(directory: str, names: Sequence[str], addresses: Sequence[str]) -> Pki:
-    """Make what is missing, expires within 30 days or was made for other names. Raises OSError, CertificatesError."""
+def ensure(
+    directory: str,
+    names: Sequence[str],
+    addresses: Sequence[str],
+    *,
+    subject: str = "kube-apiserver",
+    admin: bool = True,
+) -> Pki:
+    """Make what is missing, expires within 30 days or was made for other names. Raises OSError, CertificatesError.
+
+    `subject` is the common name of the serving certificate; without `admin` nobody can come in by what is made.
+    """
     os.makedirs(directory, mode=0o700, exist_ok=True)
     pki = Pki(directory)
     state = _load(pki.path("state.json"))
     wanted = {"names": sorted(set(names)), "addresses": sorted(set(addresses))}
-    if not os.path.exists(pki.path("admin.token")):
+    if admin and not os.path.exists(pki.path("admin.token")):
         write(pki.path("admin.token"), os.urandom(32).hex().encode() + b"\n", 0o600)
     ca_holds = _holds(pki, state.get("ca"))
     serving_holds = ca_holds and _holds(pki, state.get("serving")) and state["serving"].get("for") == wanted
-    admin_holds = ca_holds and _holds(pki, state.get("admin"))
+    admin_holds = not admin or (ca_holds and _holds(pki, state.get("admin")))
     if ca_holds and serving_holds and admin_holds:
         return pki
     maker = _Maker(pki, state)
     maker.authority(ca_holds)
     if not serving_holds:
-        maker.serving(wanted)
+        maker.serving(wanted, subject)
     if not admin_holds:
         maker.admin()
     write(pki.path("state.json"), json.dumps(state, indent=1).encode() + b"\n", 0o600)
@@ -176,7 +186,7 @@ class _Maker:
         way_out = "restore ca.crt and ca.key, or remove the directory for a new CA"
         return f"the CA in {self._pki.directory} {problem}: {way_out}"
 
-    def serving(self, wanted: dict[str, list[str]]) -> None:
+    def serving(self, wanted: dict[str, list[str]], subject: str) -> None:
         import ipaddress
 
         from cryptography import x509
@@ -184,7 +194,7 @@ class _Maker:
         names: list[x509.GeneralName] = [x509.DNSName(name) for name in wanted["names"]]
         names += [x509.IPAddress(ipaddress.ip_address(address)) for address in wanted["addresses"]]
         key = _new_key()
-        builder = _builder("kube-apiserver", [], key, _LEAF_DAYS)
+        builder = _builder(subject, [], key, _LEAF_DAYS)
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
         self._leaf("serving", "apiserver", builder, key, server=True)
         self._state["serving"]["for"] = wanted
