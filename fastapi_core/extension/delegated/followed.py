@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from typing import Any
 from urllib.parse import urlencode
 
@@ -94,13 +95,14 @@ class Followed:
         """Tell changes until the watch ends; answers the version it has come to."""
         more = {"watch": "true", "resourceVersion": version, "allowWatchBookmarks": "true"}
         query = self._query(**more, timeoutSeconds=str(WATCH_SECONDS))
-        async for event in self._client.watch(f"{self._collection}?{query}"):
-            kind, tree = event.get("type"), event.get("object")
-            if kind == "ERROR" or not isinstance(tree, dict):
-                raise _AgainError
-            version = _version(tree) or version
-            if kind in ("ADDED", "MODIFIED", "DELETED") and self._is_it(tree):
-                self._changed(None if kind == "DELETED" else tree)
+        async with aclosing(self._client.watch(f"{self._collection}?{query}")) as events:
+            async for event in events:
+                kind, tree = event.get("type"), event.get("object")
+                if kind == "ERROR" or not isinstance(tree, dict):
+                    raise _AgainError
+                version = _version(tree) or version
+                if kind in ("ADDED", "MODIFIED", "DELETED") and self._is_it(tree):
+                    self._changed(None if kind == "DELETED" else tree)
         return version
 
     def _query(self, **more: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -91,12 +92,13 @@ async def _until_available(client: CoreClient, name: str, state: dict[str, Tree]
             return
         query = {**selected, "watch": "true", "resourceVersion": tree["metadata"]["resourceVersion"]}
         try:
-            async for event in client.watch(f"{path}?{urlencode(query)}"):
-                found = event.get("object")
-                if event.get("type") not in ("ADDED", "MODIFIED") or not isinstance(found, dict):
-                    break
-                if _available(found, state):
-                    return
+            async with aclosing(client.watch(f"{path}?{urlencode(query)}")) as events:
+                async for event in events:
+                    found = event.get("object")
+                    if event.get("type") not in ("ADDED", "MODIFIED") or not isinstance(found, dict):
+                        break
+                    if _available(found, state):
+                        return
         except OutboundError:
             pass
         # Over before anything happened: a server that is busy with itself is not asked again at once.
