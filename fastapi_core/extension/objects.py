@@ -22,7 +22,7 @@ class OwnerReference:
 
 @dataclass(slots=True)
 class ObjectMeta:
-    """`metadata` of every object. What the server fills in (uid, times, versions) is left as it is by writers."""
+    """`metadata` of every object. What the server fills in (uid, times, versions) is not for writers to change."""
 
     name: str = ""
     namespace: str = ""
@@ -31,7 +31,7 @@ class ObjectMeta:
     annotations: dict[str, str] = field(default_factory=dict)
     uid: str = ""
     resource_version: str = ""
-    generation: int = 0
+    generation: int | None = None
     creation_timestamp: datetime | None = None
     deletion_timestamp: datetime | None = None
     deletion_grace_period_seconds: int | None = None
@@ -41,20 +41,25 @@ class ObjectMeta:
 
 
 class Quantity(str):
-    """An amount as Kubernetes writes it: `100m`, `2Gi`. Clients may write a number, too."""
+    """An amount as Kubernetes writes it: `Quantity("250m")`, `Quantity("2Gi")`. Clients may write numbers, too."""
 
     __slots__ = ()
 
+    @property
+    def nanos(self) -> int:
+        """The amount in units of 10^-9. Raises ValueError for a text that is no quantity."""
+        from fastapi_core.meta.quantity import parse
 
-class IntOrString(str):
-    """A port or a percentage: `8080`, `25%`. Numbers stay numbers in the API."""
-
-    __slots__ = ()
+        return parse(self).nanos
 
 
-@dataclass(frozen=True, slots=True)
+IntOrString = int | str
+"""A port or a percentage: `8080`, `"25%"`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """What a field may hold beyond its Python type, for `Annotated[int, Field(minimum=1)]`.
+    """What a field may hold beyond its Python type: `Annotated[int, Field(minimum=1)]`.
 
     The members are those of OpenAPI schemas; `extra` takes any further ones by their own names
     (`{"x-kubernetes-map-type": "atomic"}`).
@@ -67,6 +72,7 @@ class Field:
     max_length: int | None = None
     min_items: int | None = None
     max_items: int | None = None
+    max_properties: int | None = None
     pattern: str = ""
     format: str = ""
     list_keys: tuple[str, ...] = ()
@@ -75,4 +81,27 @@ class Field:
     """CEL expressions over `self` (and `oldSelf`) that must be true."""
     name: str = ""
     """The name in JSON, where it is not the Python name in camelCase."""
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def keywords(self) -> dict[str, Any]:
+        """As members of a schema."""
+        said: dict[str, Any] = {
+            "description": self.description,
+            "pattern": self.pattern,
+            "format": self.format,
+            "x-kubernetes-validations": [{"rule": rule} for rule in self.rules],
+        }
+        counts: dict[str, Any] = {
+            "minimum": self.minimum,
+            "maximum": self.maximum,
+            "minLength": self.min_length,
+            "maxLength": self.max_length,
+            "minItems": self.min_items,
+            "maxItems": self.max_items,
+            "maxProperties": self.max_properties,
+        }
+        found = {name: value for name, value in said.items() if value}
+        found |= {name: value for name, value in counts.items() if value is not None}
+        if self.list_keys:
+            found |= {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(self.list_keys)}
+        return {**found, **self.extra}

@@ -9,6 +9,7 @@ from fastapi_core.extension.delegated import options as delegated
 from fastapi_core.options import audit, serving
 from fastapi_core.options.flags import STRING, OptionsError, flag, flags_of, parse
 from fastapi_core.options.groups import Generic, Logging
+from fastapi_core.options.options import check_generic, described
 
 
 @dataclass(slots=True)
@@ -56,4 +57,14 @@ class Options:
 
     def validate(self) -> list[str]:
         """Everything that is wrong, each line with the flag and the fix."""
-        return [*serving.check(self.serving), *delegated.check(self.delegated), *audit.check(self.audit)]
+        return [
+            *serving.check(self.serving),
+            *delegated.check(self.delegated),
+            *check_generic(self.generic),
+            *audit.check(self.audit),
+        ]
+
+
+def usage() -> str:
+    """Help text, made from the flags."""
+    return described(GROUPS)

@@ -11,6 +11,7 @@ from fastapi_core.http.exchange import Header, Response
 from fastapi_core.openapi.accept import choose
 from fastapi_core.openapi.conditional import evaluate, http_date
 from fastapi_core.openapi.documents import JSON, PROTOBUF, Document, OpenAPIDocuments
+from fastapi_core.request.routing import ANY, Route
 
 if TYPE_CHECKING:
     from fastapi_core.request.context import RequestContext
@@ -62,6 +63,14 @@ class OpenAPIEndpoints:
         if self._next is not None:
             self.swap(self._next(self._documents))
         return self._documents
+
+    def routes(self) -> list[Route]:
+        """Every path of them."""
+        return [
+            ("/openapi/v2", {ANY: self.v2}),
+            ("/openapi/v3", {ANY: self.v3_index}),
+            ("/openapi/v3/{document...}", {ANY: self.v3}),
+        ]
 
     def v3_index(self, ctx: RequestContext) -> Response:
         """GET /openapi/v3."""

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from fastapi_core.controlplane.metrics import export_version_metrics
+from fastapi_core.server.exports import export_version_metrics
 from fastapi_core.discovery.index import VersionInfo
 from fastapi_core.obs.catalog import Metrics
 
