@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import signal
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -75,6 +76,7 @@ async def _run(app: Extension, options: Options) -> int:
         server = await app.compose(options)
         try:
             await server.start()
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, server.config.files.check)
             calm_collector()
             print(f"Serving {', '.join(map(str, app.description.versions))} "
                   f"on {server_url(options.serving.bind_address, server.port)}", flush=True)  # fmt: skip

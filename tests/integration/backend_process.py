@@ -1,4 +1,6 @@
-"""An extension server as a process of its own: the generic server, delegation, and endpoints that tell who was asked by whom.
+"""An extension server made by hand, as a process of its own: the generic server, delegation, endpoints that tell who was asked.
+
+Its answers show what no extension sees of a connection: the certificate of the front server.
 
 `--tag` is told in every answer. It prints the address it serves on. SIGHUP looks at all files at once.
 """
@@ -11,7 +13,6 @@ import json
 import signal
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs
 
 import uvloop
 
@@ -54,20 +55,24 @@ class Things:
     def document(self, ctx: RequestContext) -> Answer:
         resource = {"name": "things", "singularName": "thing", "kind": "Thing", "namespaced": False}
         resources = [{**resource, "verbs": ["get", "list", "watch", "create"]}]
-        tree = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{self.group}/v1", "resources": resources}
+        tree = {
+            "kind": "APIResourceList",
+            "apiVersion": "v1",
+            "groupVersion": f"{self.group}/v1",
+            "resources": resources,
+        }
         return Response(200, JSON, json.dumps(tree).encode())
 
     async def thing(self, ctx: RequestContext) -> Answer:
         self.seen.append(f"{ctx.request.method} {ctx.info.name} {ctx.user.name}")
-        delay = parse_qs(ctx.request.query).get("delay", ["0"])[0]
-        if float(delay):
-            await asyncio.sleep(float(delay))
+        if ctx.info.name == "slow":
+            await asyncio.sleep(0.05)
         return Response(200, JSON, json.dumps(self.told(ctx)).encode())
 
     def told(self, ctx: RequestContext) -> dict[str, Any]:
         user, connection = ctx.user, ctx.request.connection
         return {
-            "server": self.tag, "group": self.group, "user": user.name, "groups": list(user.groups),
+            "apiVersion": f"{self.group}/v1", "kind": "Thing", "server": self.tag, "user": user.name, "groups": list(user.groups),
             "extra": {key: list(values) for key, values in user.extra.items()},
             "anchors": len(connection.peer_chain),
             "peer": (connection.peer_certificate or b"")[-16:].hex(),
@@ -110,9 +115,7 @@ async def serve(arguments: argparse.Namespace, flags: list[str]) -> None:
         authorizer=delegated.authorizer,
         metrics=metrics,
         files=files,
-        tls=TLSFiles(
-            certificate.cert, certificate.key, delegated.client_ca_files, authorities=delegated.authorities
-        ),
+        tls=TLSFiles(certificate.cert, certificate.key, delegated.client_ca_files, authorities=delegated.authorities),
         bind_address=serving.bind_address,
         port=serving.secure_port,
     )

@@ -63,7 +63,7 @@ def free_port(address: str) -> int:
 class Process:
     """A Python process of the test; `log` is what it writes to standard error."""
 
-    def __init__(self, log: Path, *arguments: str) -> None:
+    def __init__(self, log: Path, *arguments: str, tag: str = "") -> None:
         self.log = log
         self._sink = log.open("ab")
         self.process = subprocess.Popen(
@@ -72,7 +72,7 @@ class Process:
             stderr=self._sink,
             text=True,
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "PYTHONPATH": str(ROOT), "TAG": tag},
         )
 
     def line(self) -> str:
@@ -96,8 +96,9 @@ class Process:
 class Service:
     """An extension as it is registered, and the servers behind it by their tags."""
 
-    def __init__(self, stage: Stage, name: str, tags: Sequence[str]) -> None:
+    def __init__(self, stage: Stage, name: str, tags: Sequence[str], extension: Path | None = None) -> None:
         self.stage, self.name, self.group = stage, name, f"{name}.example.test"
+        self.extension = extension
         self.folder = stage.folder / name
         self.folder.mkdir()
         self.ports = {tag: free_port(stage.address) for tag in tags}
@@ -124,6 +125,8 @@ class Service:
         return self.stage.command("unregister", *self._about())
 
     def _about(self) -> list[str]:
+        if self.extension is not None:
+            return [str(self.extension)]
         return ["--name", self.name, "--group-version", f"{self.group}/v1"]
 
     def kubeconfig(self) -> Path:
@@ -150,16 +153,21 @@ class Service:
         return found
 
     def start(self, tag: str, *flags: str, port: int = 0, wait: bool = True) -> Process:
+        if self.extension is not None:
+            program = [str(self.extension), "serve"]
+        else:
+            program = [str(HERE / "backend_process.py"), "--name", self.name, "--group", self.group, "--tag", tag]
         process = self.servers[tag] = Process(
             self.folder / f"{tag}.log",
-            str(HERE / "backend_process.py"),
-            *("--name", self.name, "--group", self.group, "--tag", tag, "--data-dir", str(self.folder / tag)),
+            *program,
+            f"--data-dir={self.folder / tag}",
             f"--kubeconfig={self.folder / 'kubeconfig'}",
             f"--bind-address={self.stage.address}",
             f"--secure-port={port or self.ports[tag]}",
             f"--tls-cert-file={self.cert}",
             f"--tls-private-key-file={self.key}",
             *flags,
+            tag=tag,
         )
         if wait:
             process.line()
@@ -202,7 +210,7 @@ class Service:
 
 
 class Stage:
-    """The front and two services: `one` has two servers, `two` has one."""
+    """The front and two services: `one` has two servers made by hand, `two` has one made with the framework."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -229,7 +237,7 @@ class Stage:
             ],
         )
         self.one = Service(self, "one", ("one-a", "one-b"))
-        self.two = Service(self, "two", ("two-a",))
+        self.two = Service(self, "two", ("two-a",), HERE / "extension_process.py")
 
     def open(self) -> None:
         """Register, run the servers, wait until both groups are available."""
@@ -263,7 +271,14 @@ class Stage:
     def command(self, *arguments: str) -> str:
         """`fastapi-core extension ...` with the admin's kubeconfig; what it prints."""
         found = subprocess.run(
-            [sys.executable, "-m", "fastapi_core.cli.main", "extension", *arguments, f"--kubeconfig={self.front.kubeconfig}"],
+            [
+                sys.executable,
+                "-m",
+                "fastapi_core.cli.main",
+                "extension",
+                *arguments,
+                f"--kubeconfig={self.front.kubeconfig}",
+            ],
             capture_output=True,
             text=True,
             cwd=ROOT,

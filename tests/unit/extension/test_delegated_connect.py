@@ -110,7 +110,7 @@ async def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     server = ScriptedServer(tmp_path / "gone")
     given = options(server, tmp_path)
     await asyncio.to_thread(server.close)
-    with pytest.raises(OptionsError, match="unable to read configmap/.*connection refused"):
+    with pytest.raises(OptionsError, match=r"unable to read configmap/.*connection refused"):
         await connected(given)
     # Nothing has to be read from it: whoever asks later is told.
     given.authentication_skip_lookup = True
@@ -131,7 +131,7 @@ async def test_without_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = found.authorizer.authorize(attributes("tess"))
     assert not isinstance(answer, Awaitable)
     assert answer.decision is Decision.NO_OPINION
-    with pytest.raises(OptionsError, match="^--kubeconfig: '/nowhere'"):
+    with pytest.raises(OptionsError, match=r"^--kubeconfig: '/nowhere'"):
         await connected(DelegatedOptions(kubeconfig="/nowhere"))
 
 

@@ -75,10 +75,12 @@ def test_mounted_ones_are_taken_as_they_are(tmp_path: Path) -> None:
 def test_directories_that_cannot_be_used(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")
-    with pytest.raises(OptionsError, match="--data-dir: .*: give a directory this user may write to, or mounted files"):
+    with pytest.raises(
+        OptionsError, match=r"--data-dir: .*: give a directory this user may write to, or mounted files"
+    ):
         serving_files(Serving(), NAMES, str(file))
     home = tmp_path / "home"
     files = serving_files(Serving(), NAMES, str(home))
     Path(files.ca).write_text("?")
-    with pytest.raises(OptionsError, match="--data-dir: the CA in .* is damaged"):
+    with pytest.raises(OptionsError, match=r"--data-dir: the CA in .* is damaged"):
         serving_files(Serving(), NAMES, str(home))
