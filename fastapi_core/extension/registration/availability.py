@@ -75,21 +75,20 @@ async def wait(client: CoreClient, description: Description, timeout: float) -> 
     wrong = []
     for version in description.versions:
         state: dict[str, Tree] = {}
+        tree = await client.get(f"{API_SERVICES.collection()}/{segment(version.name)}")
         try:
+            # Of those that come after a slow one, too, the state is known.
             async with asyncio.timeout_at(end):
-                await _until_available(client, version.name, state)
+                await _until_available(client, tree, state)
         except TimeoutError:
             wrong += _problem(version.name, str(version), description, state.get("condition"))
     return wrong
 
 
-async def _until_available(client: CoreClient, name: str, state: dict[str, Tree]) -> None:
-    path = API_SERVICES.collection()
+async def _until_available(client: CoreClient, tree: Tree, state: dict[str, Tree]) -> None:
+    path, name = API_SERVICES.collection(), tree["metadata"]["name"]
     selected = {"fieldSelector": f"metadata.name={name}"}
-    while True:
-        tree = await client.get(f"{path}/{segment(name)}")
-        if _available(tree, state):
-            return
+    while not _available(tree, state):
         query = {**selected, "watch": "true", "resourceVersion": tree["metadata"]["resourceVersion"]}
         try:
             async with aclosing(client.watch(f"{path}?{urlencode(query)}")) as events:
@@ -103,6 +102,7 @@ async def _until_available(client: CoreClient, name: str, state: dict[str, Tree]
             pass
         # Over before anything happened: a server that is busy with itself is not asked again at once.
         await asyncio.sleep(0.5)
+        tree = await client.get(f"{path}/{segment(name)}")
 
 
 def _available(tree: Tree, state: dict[str, Tree]) -> bool:
