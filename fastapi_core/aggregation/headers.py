@@ -8,6 +8,7 @@ from fastapi_core.authn.tokens import PROTOCOL_HEADER, WEBSOCKET_PREFIX
 from fastapi_core.rest.upstream import HOP
 
 if TYPE_CHECKING:
+    from fastapi_core._ext.http1 import Request
     from fastapi_core.http.exchange import Header
     from fastapi_core.request.context import RequestContext, User
 
@@ -96,6 +97,11 @@ def forwarded(ctx: RequestContext, dropped: Dropped) -> list[Header]:
     if ctx.audit_id:
         headers.append((b"audit-id", ctx.audit_id.encode("latin-1", "replace")))
     return headers
+
+
+def asked(request: Request) -> str:
+    """Path and query as the client sent them."""
+    return f"{request.path}?{request.query}" if request.query else request.path
 
 
 def without_token(headers: list[Header]) -> list[Header]:

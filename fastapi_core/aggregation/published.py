@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from fastapi_core.aggregation import entries, swagger
-from fastapi_core.aggregation.fetch import AGGREGATOR, OPENAPI, Fetched, Fetcher
+from fastapi_core.aggregation.fetch import AGGREGATOR, OPENAPI, Fetcher
 from fastapi_core.aggregation.resolve import ResolveError, Resolver
+from fastapi_core.http.asking import Whole
 from fastapi_core.http.client import Target, UpstreamError
 from fastapi_core.obs import logs
 
@@ -259,7 +260,7 @@ def _key(service: APIService) -> Key:
     return service.backing, service.insecure, service.authorities
 
 
-async def _parsed(fetched: Fetched, parse: Callable[[Any], Any]) -> Any:
+async def _parsed(fetched: Whole, parse: Callable[[Any], Any]) -> Any:
     """The body as `parse` wants it; large ones are parsed in a thread. Raises ValueError."""
 
     def work() -> Any:

@@ -1,108 +1,153 @@
-"""One request passed on: its body upwards, the answer downwards, both as they come and no faster than they are taken."""
+"""One request on its way to a backend: to the first place that can be reached, its body upwards, the answer downwards."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING
 
-from fastapi_core.aggregation.headers import relayed
-from fastapi_core.http.exchange import Header, Response, Stream, StreamWriter
+from fastapi_core.aggregation.headers import asked, forwarded, relayed
+from fastapi_core.filters.driver import Overtime
+from fastapi_core.http.client import UpstreamError
+from fastapi_core.http.exchange import Answer, Header, Response
+from fastapi_core.http.relay import Relay
 
 if TYPE_CHECKING:
     from fastapi_core._ext.http1 import BodyReader
-    from fastapi_core.http.client import UpstreamError
-    from fastapi_core.http.exchange import Answer
-    from fastapi_core.http.pool import Connection
+    from fastapi_core.aggregation.proxy import Front, Proxied
+    from fastapi_core.http.client import Target
+    from fastapi_core.http.connection import Connection
+    from fastapi_core.request.context import RequestContext
 
 SMALL = 1 << 16
 """Answers of a known length up to this are passed on whole."""
-AHEAD = 1 << 18
-"""Bytes taken from the backend before anybody is there to write them to."""
 REDIRECTED = "the backend attempted to redirect this request, which is not permitted"
+DISCOVERY_SECONDS = 5.0
+"""How long the document of a group version is waited for."""
 _TEXT: Header = (b"Content-Type", b"text/plain; charset=utf-8")
+#: Methods that may be sent again when a kept connection turns out to have ended.
+_REPEATABLE = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})
+#: Methods that may be sent again although a backend has read the request.
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_BODIES = frozenset({"POST", "PUT", "PATCH"})
 
-Failed = Callable[["Relay", "UpstreamError", bool], None]
 
-
-class Relay:
-    """The exchange (`http.pool.Exchange`) behind one request; `answer` is what the client gets.
-
-    `failed` is called when there is no answer to be had on this connection, and resolves `answer` or tries again.
-    """
+class Passage(Relay):
+    """`answer` is what the client gets; cancelled, it ends the request."""
 
     __slots__ = (
-        "_chunked",
-        "_connection",
-        "_deadline",
-        "_ended",
-        "_endless",
-        "_failed",
-        "_headers",
-        "_held",
-        "_length",
-        "_pieces",
-        "_reader",
-        "_reject",
-        "_status",
-        "_timer",
-        "_trailers",
-        "_whole",
-        "_writer",
-        "answer",
+        "_again", "_chunked", "_ctx", "_dial", "_front", "_identity", "_lines", "_overdue", "_proxied", "_reader",
+        "_targets", "_whole", "answer",
     )  # fmt: skip
 
     def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        failed: Failed,
-        *,
-        reject: bool,
-        deadline: float,
-        reader: BodyReader | None = None,
-        chunked: bool = False,
-        endless: set[Relay] | None = None,
+        self, proxied: Proxied, front: Front, ctx: RequestContext, targets: list[Target], identity: bytes
     ) -> None:
-        self.answer: asyncio.Future[Answer] = loop.create_future()
-        self.answer.add_done_callback(self._resolved)
-        self._failed = failed
-        self._reject = reject
-        self._deadline = deadline
-        self._reader = reader
-        self._chunked = chunked
-        self._endless = endless
-        self._connection: Connection | None = None
-        self._writer: StreamWriter | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._pieces: list[bytes] = []
-        self._trailers: Sequence[Header] = ()
-        self._headers: list[Header] = []
-        self._status = self._length = self._held = 0
-        self._ended = self._whole = False
+        if ctx.long_running:
+            super().__init__(streams=front.endless)
+        else:
+            super().__init__(deadline=ctx.deadline)
+        self._proxied = proxied
+        self._front = front
+        self._ctx = ctx
+        self._targets = targets
+        self._identity = identity
+        self._lines = b""
+        self._again = self._whole = self._chunked = False
+        self._dial: asyncio.Task[None] | None = None
+        self._overdue: asyncio.TimerHandle | None = None
+        self._reader: BodyReader | None = ctx.request.reader
+        self.answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
 
-    @property
-    def answered(self) -> bool:
-        """The head of an answer has come."""
-        return self._status != 0
+    def begin(self) -> Awaitable[Answer]:
+        """Send it; the future of the answer."""
+        self.answer.add_done_callback(self._done)
+        self._limit()
+        connection = self._front.pool.take(self._targets[0])
+        if connection is None:
+            self._connect()
+        else:
+            self._send(connection)
+        return self.answer
 
-    def send(self, connection: Connection, data: bytes, *, head: bool) -> None:
-        """Put the request on a connection."""
-        self._connection = connection
-        connection.start(self, data, head=head)
-        if self._reader is not None:
-            self._reader.open(self._upward, self._uploaded)
+    def _limit(self) -> None:
+        """Discovery documents have a short time, other answers that of the flag."""
+        path = self._ctx.request.path
+        if path.count("/") == 3 and self._ctx.request.method == "GET":
+            self._overdue = asyncio.get_running_loop().call_later(DISCOVERY_SECONDS, self._too_slow)
+        elif self._front.timeout and not self._ctx.long_running:
+            self._overdue = asyncio.get_running_loop().call_later(self._front.timeout, self._too_late)
 
-    def _resolved(self, answer: asyncio.Future[Answer]) -> None:
-        if answer.cancelled():
+    def _too_slow(self) -> None:
+        if not self.answer.done():
+            self.answer.set_result(self._proxied.unreachable("context deadline exceeded"))
             self.release()
 
-    def release(self) -> None:
-        """Nobody wants the rest."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.abort()
+    def _too_late(self) -> None:
+        if not self.answer.done():
+            self.answer.set_exception(Overtime())
+            self.release()
 
-    # Request body
+    def _done(self, answer: asyncio.Future[Answer]) -> None:
+        if answer.cancelled():
+            self.release()
+        if self._overdue is not None:
+            self._overdue.cancel()
+        if self._dial is not None:
+            self._dial.cancel()
+        if self.status:
+            # Whatever the backend has answered, it lives.
+            self._proxied.mend()
+
+    # To the backend
+
+    def _connect(self) -> None:
+        self._dial = asyncio.get_running_loop().create_task(self._dialled())
+
+    async def _dialled(self) -> None:
+        """Connect to the first target that can be reached: until then none of them has seen the request."""
+        reason = ""
+        for target in self._targets:
+            try:
+                connection = await self._front.pool.connect(target)
+            except UpstreamError as error:
+                reason = str(error)
+                continue
+            self._dial = None
+            if self.answer.done():
+                self._front.pool.give_back(connection)
+            else:
+                self._send(connection)
+            return
+        self._dial = None
+        if not self.answer.done():
+            self.answer.set_result(self._proxied.unreachable(reason))
+
+    def _send(self, connection: Connection) -> None:
+        request = self._ctx.request
+        self._connection = connection
+        connection.start(self, self._request(connection.target), head=request.method == "HEAD")
+        if self._reader is not None:
+            self._chunked = request.header(b"content-length") is None
+            self._reader.open(self._upward, self._uploaded)
+
+    def _request(self, target: Target) -> bytes:
+        request = self._ctx.request
+        if not self._lines:
+            sent = forwarded(self._ctx, self._front.dropped)
+            if request.header(b"te") is not None:
+                sent.append((b"te", b"trailers"))
+            if request.reader is not None:
+                length = request.header(b"content-length")
+                sent.append((b"transfer-encoding", b"chunked") if length is None else (b"content-length", length))
+            elif request.body or request.method in _BODIES:
+                sent.append((b"content-length", b"%d" % len(request.body)))
+            self._lines = b"".join([b"%b: %b\r\n" % header for header in sent])
+        authority = target.authority.encode()
+        first = f"{request.method} {asked(request)} HTTP/1.1\r\n".encode("utf-8", "surrogateescape")
+        return b"%bhost: %b\r\nx-forwarded-host: %b\r\n%b%b\r\n%b" % (
+            first, authority, authority, self._lines, self._identity, request.body,
+        )  # fmt: skip
 
     def _upward(self, data: bytes) -> None:
         if self._connection is not None:
@@ -121,120 +166,56 @@ class Relay:
         if self._reader is not None:
             self._reader.resume()
 
-    # Answer
+    # From the backend
 
     def head(self, status: int, headers: list[Header], length: int) -> None:
-        self._status = status
-        self._length = length
-        self._headers = headers
+        super().head(status, headers, length)
         self._whole = 0 <= length <= SMALL
 
-    def data(self, data: bytes) -> None:
-        writer = self._writer
-        if writer is None:
-            self._pieces.append(data)
-            self._held += len(data)
-            if self._held > AHEAD and self._connection is not None:
-                self._connection.pause()
-            return
-        writer.write(data)
-        if writer.congested and self._connection is not None:
-            self._connection.pause()
-
     def settle(self) -> None:
-        if self._status and not self._whole and not self.answer.done():
+        if self.status and not self._whole and not self.answer.done():
             if self._refused():
                 self.release()
             else:
-                self.answer.set_result(Stream(self._status, relayed(self._headers), self._start))
+                self.answer.set_result(self.stream(relayed(self.headers)))
 
     def end(self, trailers: Sequence[Header]) -> None:
-        connection, self._connection = self._connection, None
-        if self._reader is not None and connection is not None:
+        if self._reader is not None and self._connection is not None:
             # The backend has answered before it had the whole request; what it did not read is in the way.
-            connection.abort()
-        if self._writer is not None:
-            self._finish(self._writer, trailers)
-        elif self.answer.done():
-            self._ended = True
-            self._trailers = trailers
-        elif not self._refused():
-            body = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
-            headers = relayed(self._headers)
-            if self._length == 0:
+            self._connection.abort()
+        super().end(trailers)
+        if not self.answer.done() and not self._refused():
+            headers = relayed(self.headers)
+            if self.length == 0:
                 # Told for an answer to HEAD, where it is the length of a body that is not there.
-                headers += [header for header in self._headers if header[0] == b"content-length"]
-            if trailers:
-                found = Response(self._status, headers, body)
-                self._pieces = [body]
-                self._ended, self._trailers = True, trailers
-                self.answer.set_result(Stream(found.status, headers, self._start))
-            else:
-                self.answer.set_result(Response(self._status, headers, body))
+                headers += [header for header in self.headers if header[0] == b"content-length"]
+            whole = not trailers
+            self.answer.set_result(Response(self.status, headers, self.held) if whole else self.stream(headers))
 
     def failed(self, error: UpstreamError, *, untouched: bool) -> None:
+        if self.answer.done():
+            super().failed(error, untouched=untouched)
+            return
         self._connection = None
-        if self._writer is not None:
-            self.cut()
-        elif self.answer.done():
-            self._failed_later()
-        else:
-            self._failed(self, error, untouched and self._reader is None)
+        if not self._again and self._reader is None and self._may_repeat(error, untouched):
+            self._again = True
+            self._connect()
+            return
+        self.answer.set_result(self._proxied.unreachable(str(error)))
 
-    def _failed_later(self) -> None:
-        # The head is promised already: the body breaks off as soon as somebody writes it.
-        self._ended, self._trailers, self._status = True, (), -1
+    def _may_repeat(self, error: UpstreamError, untouched: bool) -> bool:
+        """A backend that goes takes its kept connections along, and what it was asked just now and has not begun to answer:
+        the former is asked again where repeating changes nothing more, the latter where nothing was to change at all."""
+        method = self._ctx.request.method
+        if untouched:
+            return method in _REPEATABLE
+        return method in _SAFE and not self.status and isinstance(error.__cause__, OSError | EOFError)
 
     def _refused(self) -> bool:
         """Answer 502 instead of a redirect, when that is wanted."""
-        if not self._reject or not 300 <= self._status <= 399:
+        if not 300 <= self.status <= 399 or not self._front.reject_redirects:
             return False
-        if not any(name == b"location" and value for name, value in self._headers):
+        if not any(name == b"location" and value for name, value in self.headers):
             return False
         self.answer.set_result(Response(502, [_TEXT], REDIRECTED.encode()))
         return True
-
-    # The client's side of a stream
-
-    def _start(self, writer: StreamWriter) -> None:
-        for piece in self._pieces:
-            writer.write(piece)
-        self._pieces = []
-        if self._ended:
-            if self._status < 0:
-                writer.abort()
-            else:
-                writer.finish(self._trailers)
-            return
-        self._writer = writer
-        if self._endless is not None:
-            self._endless.add(self)
-        writer.on_drain(self._drained)
-        writer.on_close(self._closed)
-        if self._connection is not None and self._held > AHEAD:
-            self._connection.resume()
-        if self._deadline and self._writer is not None:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_at(self._deadline, self.cut)
-
-    def _drained(self) -> None:
-        if self._connection is not None:
-            self._connection.resume()
-
-    def _closed(self) -> None:
-        self._writer = None
-        if self._endless is not None:
-            self._endless.discard(self)
-        if self._timer is not None:
-            self._timer.cancel()
-        self.release()
-
-    def cut(self) -> None:
-        """Break the answer off."""
-        if self._writer is not None:
-            self._writer.abort()
-
-    def _finish(self, writer: StreamWriter, trailers: Sequence[Header]) -> None:
-        self._writer = None
-        if not writer.closed:
-            writer.finish(trailers)

@@ -14,8 +14,11 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from fastapi_core.http.client import Target, UpstreamError, send
+from fastapi_core.http.asking import Whole
+from fastapi_core.http.asking import ask as whole
+from fastapi_core.http.client import Target, UpstreamError, request_head
 from fastapi_core.http.exchange import Header
+from fastapi_core.http.pool import Pool
 
 #: Longest answer read.
 ANSWER_LIMIT = 3 << 20
@@ -34,17 +37,10 @@ class KubeconfigError(ValueError):
     """A kubeconfig file that cannot be used."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    status: int
-    headers: Mapping[bytes, bytes]
-    body: bytes
-
-
 class Asked(Protocol):
     """Somebody who answers reviews."""
 
-    async def post(self, body: bytes, *, timeout: float) -> Answer:
+    async def post(self, body: bytes, *, timeout: float) -> Whole:
         """The answer within `timeout` seconds. Raises OutboundError."""
         ...
 
@@ -61,7 +57,7 @@ class Remote:
     server_name: str = ""
     """Whom the certificate must be of, where that is not the host of the URL."""
 
-    async def post(self, body: bytes, *, timeout: float) -> Answer:
+    async def post(self, body: bytes, *, timeout: float) -> Whole:
         """`Asked`: one question to this server."""
         return await ask(self, "POST", body, timeout=timeout)
 
@@ -97,7 +93,7 @@ async def ask(
     timeout: float,
     url: str = "",
     redirects: int = 0,
-) -> Answer:
+) -> Whole:
     """One request and its whole answer within `timeout` seconds. Raises OutboundError when there is none.
 
     `url` stands for another address of the same server; at most `redirects` redirects are followed, to HTTPS only.
@@ -107,8 +103,8 @@ async def ask(
         async with asyncio.timeout(timeout):
             for _ in range(redirects + 1):
                 answer = await _once(remote, address, method, body, headers)
-                location = answer.headers.get(b"location")
-                if answer.status not in _REDIRECTS or location is None:
+                location = answer.header(b"location")
+                if answer.status not in _REDIRECTS or not location:
                     break
                 address = location.decode("latin-1")
     except TimeoutError:
@@ -119,7 +115,7 @@ async def ask(
     return answer
 
 
-async def _once(remote: Remote, address: str, method: str, body: bytes, headers: Sequence[Header]) -> Answer:
+async def _once(remote: Remote, address: str, method: str, body: bytes, headers: Sequence[Header]) -> Whole:
     parts = urlsplit(address)
     secure = parts.scheme == "https"
     if not parts.hostname or parts.scheme not in ("https", "http") or (remote.tls is not None and not secure):
@@ -133,15 +129,11 @@ async def _once(remote: Remote, address: str, method: str, body: bytes, headers:
     if body or method == "POST":
         own += [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    reply = await send(target, method, path, [*own, *headers], body, timeout=30.0)
-    try:
-        whole = await reply.whole(ANSWER_LIMIT)
-    finally:
-        reply.close()
-    return Answer(reply.status, dict(reply.headers), whole)
+    question = request_head(method, path, [*own, *headers]) + body
+    return await whole(Pool(idle_limit=0), target, question, limit=ANSWER_LIMIT)
 
 
-def review_status(answer: Answer, who: str, kind: str) -> dict[str, Any]:
+def review_status(answer: Whole, who: str, kind: str) -> dict[str, Any]:
     """The status of the review (`kind`) that the webhook `who` answered. Raises OutboundError when there is none."""
     if answer.status not in (200, 201):
         again = answer.status == 429 or answer.status >= 500

@@ -11,8 +11,9 @@ from urllib.parse import urlsplit
 from fastapi_core.admission.webhooks.answers import RequestError, answered
 from fastapi_core.admission.webhooks.services import ServiceError
 from fastapi_core.authn.outbound import client_tls
+from fastapi_core.http.asking import ask
 from fastapi_core.http.client import Target, UpstreamError
-from fastapi_core.http.kept import Kept
+from fastapi_core.http.pool import Pool
 
 if TYPE_CHECKING:
     from fastapi_core.admission.webhooks.services import Services
@@ -21,6 +22,8 @@ Tree = dict[str, Any]
 #: Longest answer read (a page of large objects), and for how many seconds it is waited for.
 ANSWER_LIMIT = 64 << 20
 PATIENCE = 30.0
+#: Connections kept for one address.
+KEPT = 25
 _CONTEXTS = 64
 
 __all__ = ["RequestError", "WebhookClient"]
@@ -31,7 +34,7 @@ class WebhookClient:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._kept = Kept(ANSWER_LIMIT)
+        self._pool = Pool(idle_limit=KEPT)
         self._contexts: dict[str, ssl.SSLContext] = {}
 
     async def ask(self, config: Tree, body: bytes) -> Tree:
@@ -45,13 +48,12 @@ class WebhookClient:
         url = f"https://{authority}{path}"
         try:
             async with asyncio.timeout(PATIENCE):
-                answer = await self._kept.ask(place, head.encode() + body)
+                answer = await ask(self._pool, place, head.encode() + body, limit=ANSWER_LIMIT)
         except TimeoutError:
             raise RequestError(f'Post "{url}": context deadline exceeded') from None
         except (UpstreamError, UnicodeError) as error:
             raise RequestError(f'Post "{url}": {error}') from None
-        kind = answer.headers.get(b"content-type", b"").decode("latin-1")
-        return answered(answer.status, kind, answer.body)
+        return answered(answer.status, answer.header(b"content-type").decode("latin-1"), answer.body)
 
     def _place(self, config: Tree) -> tuple[Target, str, str]:
         """Where to connect, the name to ask for, and the path."""
@@ -84,4 +86,4 @@ class WebhookClient:
         return known
 
     def close(self) -> None:
-        self._kept.close()
+        self._pool.close()

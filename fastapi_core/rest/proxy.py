@@ -10,7 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 from fastapi_core import errors
 from fastapi_core.errors import APIError
 from fastapi_core.http.client import Target, UpstreamError
-from fastapi_core.http.exchange import Answer, Header, Response, Stream
+from fastapi_core.http.exchange import Answer, Header, Response
 from fastapi_core.registry.definition import Tree
 from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest.backends import ENDPOINTS, NODES, PODS, SERVICES, SLICES, Backends
@@ -187,8 +187,7 @@ async def _proxy(ctx: RequestContext, backends: Backends, target: Target, path: 
     except UpstreamError as error:
         raise APIError("ServiceUnavailable", f"error trying to reach service: {error}") from error
     kept = [h for h in passed_on(reply.headers) if h[0] != b"content-length" or reply.bodiless]
-    found = backends.upstreams.relay(reply, [_rewritten(ctx, target, header) for header in kept])
-    return found if isinstance(found, Response | Stream) else await found
+    return await reply.answer([_rewritten(ctx, target, header) for header in kept])
 
 
 def _rewritten(ctx: RequestContext, target: Target, header: Header) -> Header:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 import orjson
 
-from fastapi_core.authn.outbound import ANSWER_LIMIT, Answer, OutboundError
+from fastapi_core.authn.outbound import ANSWER_LIMIT, OutboundError
 from fastapi_core.errors import REASON_CODES, APIError
-from fastapi_core.http.client import Reply, UpstreamError, send
-from fastapi_core.http.kept import Kept
+from fastapi_core.extension.delegated.lines import Lines
+from fastapi_core.http.asking import Whole
+from fastapi_core.http.asking import ask as whole
+from fastapi_core.http.client import UpstreamError, request_head
+from fastapi_core.http.pool import Pool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from fastapi_core.extension.delegated.access import Access
+    from fastapi_core.http.exchange import Header
 
 Tree = dict[str, Any]
 TIMEOUT = 10.0
@@ -26,7 +30,6 @@ TIMEOUT = 10.0
 WATCH_SECONDS = 300
 """How long a watch lasts before another takes its place; a dead connection is noticed no later."""
 _JSON, APPLY = "application/json", "application/apply-patch+yaml"
-_LONGEST_LINE = 8 << 20
 
 
 class CoreClient:
@@ -38,11 +41,11 @@ class CoreClient:
     def __init__(self, access: Access, agent: str) -> None:
         self.access = access
         self._agent = agent
-        self._kept = Kept(ANSWER_LIMIT)
+        self._pool = Pool(idle_limit=16)
 
     def close(self) -> None:
         """End the connections that are kept."""
-        self._kept.close()
+        self._pool.close()
 
     async def ask(
         self, method: str, path: str, body: Tree | None = None, *, kind: str = _JSON, timeout: float = TIMEOUT
@@ -74,39 +77,35 @@ class CoreClient:
         asked = urlencode({"fieldManager": manager, "force": str(force).lower()})
         return await self.ask("PATCH", f"{path}?{asked}", tree, kind=APPLY)
 
-    async def exchange(self, method: str, path: str, body: bytes, kind: str, timeout: float) -> Answer:
+    async def exchange(self, method: str, path: str, body: bytes, kind: str, timeout: float) -> Whole:
         """The answer whatever it is. Raises OutboundError."""
-        access = self.access
-        head = self._head(method, path, (("Content-Type", kind), ("Content-Length", len(body))) if body else ())
+        more = [(b"content-type", kind.encode()), (b"content-length", str(len(body)).encode())] if body else []
+        question = self._head(method, path, more) + body
         try:
             async with asyncio.timeout(timeout):
-                answer = await self._kept.ask(access.target, head + body)
+                return await whole(self._pool, self.access.target, question, limit=ANSWER_LIMIT)
         except TimeoutError:
             raise OutboundError(f'{method} "{self._url(path)}": context deadline exceeded', again=True) from None
         except UpstreamError as error:
             broken = isinstance(error.__cause__, ConnectionResetError | BrokenPipeError | EOFError)
             raise OutboundError(f'{method} "{self._url(path)}": {error}', again=broken) from None
-        return Answer(answer.status, answer.headers, answer.body)
 
-    async def watch(self, path: str, *, seconds: int = WATCH_SECONDS) -> AsyncIterator[Tree]:
+    async def watch(self, path: str, *, seconds: int = WATCH_SECONDS) -> AsyncGenerator[Tree, None]:
         """The events of a watch, the frames as they are, until it ends. `path` has a query with `watch=true`."""
-        access = self.access
-        headers = [
-            tuple(part.strip() for part in line.split(b":", 1)) for line in self._head("GET", path).split(b"\r\n")
-        ]
         try:
             async with asyncio.timeout(seconds + 30):
-                reply = await send(
-                    access.target, "GET", access.prefix + path, [(h[0], h[1]) for h in headers if len(h) == 2],
-                    timeout=TIMEOUT,
-                )  # fmt: skip
+                connection = await self._pool.connect(self.access.target)
+                lines = Lines(connection)
                 try:
-                    if reply.status >= 400:
-                        raise failure(reply.status, _tree(await reply.whole(ANSWER_LIMIT)))
-                    async for event in _events(reply):
-                        yield event
+                    connection.start(lines, self._head("GET", path))
+                    async for line in lines.all():
+                        tree = _tree(line)
+                        if lines.status >= 400:
+                            raise failure(lines.status, tree)
+                        if tree is not None:
+                            yield tree
                 finally:
-                    reply.close()
+                    connection.abort()
         except TimeoutError:
             return
         except UpstreamError as error:
@@ -120,14 +119,13 @@ class CoreClient:
         remote = self.access.remote
         return f"{remote.url.rstrip('/')}{path}"
 
-    def _head(self, method: str, path: str, more: tuple[tuple[str, object], ...] = ()) -> bytes:
+    def _head(self, method: str, path: str, more: Sequence[Header] = ()) -> bytes:
         access = self.access
-        lines = [
-            f"{method} {access.prefix}{path} HTTP/1.1", f"Host: {access.authority}", f"User-Agent: {self._agent}",
-            "Accept: application/json", *(f"{name}: {value}" for name, value in more),
+        own = [
+            (b"host", access.authority.encode()), (b"user-agent", self._agent.encode()), (b"accept", _JSON.encode()),
+            *more, *access.remote.headers, *access.remote.authorization(),
         ]  # fmt: skip
-        own = [b"%b: %b" % header for header in (*access.remote.headers, *access.remote.authorization())]
-        return b"\r\n".join((*(line.encode() for line in lines), *own, b"", b""))
+        return request_head(method, access.prefix + path, own)
 
 
 class Reviews:
@@ -145,7 +143,7 @@ class Reviews:
         self._hint = hint
         self._told = told
 
-    async def post(self, body: bytes, *, timeout: float) -> Answer:
+    async def post(self, body: bytes, *, timeout: float) -> Whole:
         code, start = "<error>", monotonic()
         try:
             answer = await self._client.exchange("POST", self._path, body, _JSON, timeout)
@@ -157,18 +155,6 @@ class Reviews:
             error = failure(answer.status, _tree(answer.body))
             raise OutboundError(f"{error.message} ({self._hint})" if answer.status == 403 else error.message)
         return answer
-
-
-async def _events(reply: Reply) -> AsyncIterator[Tree]:
-    rest = b""
-    async for piece in reply.body():
-        *lines, rest = (rest + piece).split(b"\n")
-        if len(rest) > _LONGEST_LINE:
-            raise OutboundError("an event of the watch does not end")
-        for line in lines:
-            tree = _tree(line)
-            if tree is not None:
-                yield tree
 
 
 def _tree(data: bytes) -> Tree | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from typing import Any
 from urllib.parse import urlencode
 
@@ -45,6 +46,8 @@ class Followed:
         self._name = name
         self._changed = changed
         self._pause = pause
+        self._version = ""
+        """Where the next watch begins; empty: with a list."""
         self._task: asyncio.Task[None] | None = None
 
     async def look(self) -> None:
@@ -61,47 +64,49 @@ class Followed:
             await asyncio.wait([self._task])
 
     async def _run(self) -> None:
-        wait, version = FIRST_PAUSE, ""
+        wait = FIRST_PAUSE
         while True:
             try:
-                if not version:
-                    version = await self._list()
-                version = await self._watch(version)
+                if not self._version:
+                    await self._list()
+                await self._watch()
                 wait = FIRST_PAUSE
                 continue
             except _AgainError:
-                version = ""
+                self._version = ""
             except APIError as error:
-                version = ""
+                self._version = ""
                 log.warning("Cannot be followed", what=self._name, error=error.message)
             except OutboundError as error:
                 # The connection alone broke: the watch goes on from where it was.
                 log.warning("Cannot be followed", what=self._name, error=str(error))
             except Exception as error:
-                version = ""
+                self._version = ""
                 log.error("Cannot be followed", error, what=self._name)
             await self._pause(wait * random.uniform(1.0, 1.5))
             wait = min(wait * 2, LONGEST_PAUSE)
 
-    async def _list(self) -> str:
-        """Tell the state; answers its resource version."""
+    async def _list(self) -> None:
+        """Tell the state, and note its resource version."""
         found = await self._client.get(f"{self._collection}?{self._query()}")
         items = [item for item in found.get("items") or () if self._is_it(item)]
         self._changed(items[0] if items else None)
-        return _version(found)
+        self._version = _version(found)
+        if not self._version:
+            raise _AgainError
 
-    async def _watch(self, version: str) -> str:
-        """Tell changes until the watch ends; answers the version it has come to."""
-        more = {"watch": "true", "resourceVersion": version, "allowWatchBookmarks": "true"}
+    async def _watch(self) -> None:
+        """Tell changes until the watch ends, and note the version it has come to."""
+        more = {"watch": "true", "resourceVersion": self._version, "allowWatchBookmarks": "true"}
         query = self._query(**more, timeoutSeconds=str(WATCH_SECONDS))
-        async for event in self._client.watch(f"{self._collection}?{query}"):
-            kind, tree = event.get("type"), event.get("object")
-            if kind == "ERROR" or not isinstance(tree, dict):
-                raise _AgainError
-            version = _version(tree) or version
-            if kind in ("ADDED", "MODIFIED", "DELETED") and self._is_it(tree):
-                self._changed(None if kind == "DELETED" else tree)
-        return version
+        async with aclosing(self._client.watch(f"{self._collection}?{query}")) as events:
+            async for event in events:
+                kind, tree = event.get("type"), event.get("object")
+                if kind == "ERROR" or not isinstance(tree, dict):
+                    raise _AgainError
+                self._version = _version(tree) or self._version
+                if kind in ("ADDED", "MODIFIED", "DELETED") and self._is_it(tree):
+                    self._changed(None if kind == "DELETED" else tree)
 
     def _query(self, **more: str) -> str:
         return urlencode({"fieldSelector": f"metadata.name={self._name}", **more})

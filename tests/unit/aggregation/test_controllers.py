@@ -12,13 +12,13 @@ import pytest
 from fastapi_core.aggregation.availability import ATTEMPTS, Availability, Finding, Policy, with_finding
 from fastapi_core.aggregation.directory import APISERVICES, Directory, condition
 from fastapi_core.aggregation.documents import DiscoveryView
-from fastapi_core.aggregation.fetch import Fetched
 from fastapi_core.aggregation.published import Published
 from fastapi_core.aggregation.registration import LABEL, Registrations
 from fastapi_core.aggregation.resolve import SERVICES, SLICES, ResolveError, Resolver
 from fastapi_core.apis.resources import builtin
 from fastapi_core.discovery.documents import DiscoveryDocuments
 from fastapi_core.discovery.live import LiveDocuments
+from fastapi_core.http.asking import Whole
 from fastapi_core.http.client import Target, UpstreamError
 from fastapi_core.obs.catalog import Metrics
 from fastapi_core.registry.store import ResourceStore, retrying
@@ -36,16 +36,16 @@ class Fetcher:
         self.answers: dict[str, Any] = {}
         self.asked: list[tuple[str, str, str]] = []
 
-    async def get(self, target: Target, path: str, user: Any, headers: Any = (), **more: Any) -> Fetched:
+    async def get(self, target: Target, path: str, user: Any, headers: Any = (), **more: Any) -> Whole:
         self.asked.append((target.host, path, user.name))
         found = self.answers.get(path, 404)
         if isinstance(found, Exception):
             raise found
         if isinstance(found, int):
-            return Fetched(found, (), b"")
+            return Whole(found, (), b"")
         kind = ACCEPTED if path == "/apis" else "application/json"
         body = found if isinstance(found, bytes) else orjson.dumps(found)
-        return Fetched(200, ((b"content-type", kind.encode()),), body)
+        return Whole(200, ((b"content-type", kind.encode()),), body)
 
 
 class Plain:
