@@ -215,6 +215,12 @@ def _check_files(options: Options) -> list[str]:
 
 def _check_rest(options: Options) -> list[str]:
     wrong = []
+    given = options.aggregation.proxy_client_cert_file or options.authentication.requestheader_client_ca_file
+    if options.aggregation.aggregator_make_proxy_certificate and given:
+        wrong.append(
+            "--aggregator-make-proxy-certificate: makes what --proxy-client-cert-file and --requestheader-client-ca-file name, "
+            "leave these out"
+        )
     if options.logging.logging_format not in FORMATS:
         wrong.append(f"--logging-format: {options.logging.logging_format!r} is none of {', '.join(FORMATS)}")
     if options.storage.event_ttl <= 0:

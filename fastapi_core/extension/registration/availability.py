@@ -53,8 +53,9 @@ _PROBE_ADVICE = (
     ),
     (
         "bad status",
-        "the server answers, but not with the document of the group version: does it serve {group_version}, and does it "
-        "know the API server's proxy certificate (its log says who was refused)?",
+        "the server answers, but not with the document of the group version: does it serve {group_version}? A 401 or 403: the "
+        "API server has to show a proxy certificate, by --proxy-client-cert-file and the --requestheader-* flags (with "
+        "fastapi-core serve: --aggregator-make-proxy-certificate)",
     ),
 )
 _ADVICE = {

@@ -77,7 +77,7 @@ async def test_a_watch_that_breaks_is_begun_again() -> None:
             "the serving certificate is not signed by the registered CA",
         ),
         ("FailedDiscoveryCheck", "Hostname mismatch, certificate is not valid for", "it needs db.data.svc"),
-        ("FailedDiscoveryCheck", "bad status from https://x: 403", "does it serve db.example.com/v1"),
+        ("FailedDiscoveryCheck", "bad status from https://x: 403", "does it serve db.example.com/v1?"),
     ],
 )
 async def test_advice(reason: str, message: str, advice: str) -> None:
