@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 Tree = dict[str, Any]
 
+_NAMES = (
+    "the serving certificate is for other names: it needs {names} (a server that makes its own is told by "
+    "--external-hostname)"
+)
 #: What is in the message of a failed probe, and what to do then.
 _PROBE_ADVICE = (
     (
@@ -26,11 +30,11 @@ _PROBE_ADVICE = (
     ),
     (
         "certificate is not valid for",
-        "the serving certificate is for other names: it needs {names}",
+        _NAMES,
     ),
     (
         "hostname mismatch",
-        "the serving certificate is for other names: it needs {names}",
+        _NAMES,
     ),
     (
         "certificate has expired",
