@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi_core.aggregation.directory import AVAILABLE, APIService, Backing, Directory, condition
 from fastapi_core.aggregation.fetch import AGGREGATOR, Fetcher
-from fastapi_core.aggregation.resolve import Place, ResolveError, Resolver, is_ready
 from fastapi_core.aggregation.transport import Transports
 from fastapi_core.errors import APIError, go_quote
 from fastapi_core.http.client import UpstreamError
 from fastapi_core.meta import time
 from fastapi_core.obs import logs
+from fastapi_core.registry.services import Place, Resolver, ServiceError, is_ready
 
 if TYPE_CHECKING:
     from fastapi_core.obs.catalog import Metrics
@@ -119,7 +119,7 @@ class Availability:
             ("name", "reason"),
         )  # fmt: skip
         directory.listen(self._changed)
-        resolver.listen(self._service_changed)
+        resolver.services.listen(self._service_changed)
 
     def on_check(self, checked: Callable[[APIService, bool], None]) -> None:
         """Call after every check of a backend, with whether it passed."""
@@ -243,16 +243,16 @@ class Availability:
         if unready is not None:
             return unready
         try:
-            places = self._resolver.places(backing)
+            places = self._resolver.places(*backing)
             await self._probe(service, places)
-        except (ResolveError, UpstreamError, ValueError) as error:
+        except (ServiceError, UpstreamError, ValueError) as error:
             return Finding("False", "FailedDiscoveryCheck", str(error))
         return PASSED
 
     def _endpoints(self, backing: Backing) -> Finding | None:
         """What is wrong with the Service; None when nothing is."""
         where = f"service/{backing.name} in {go_quote(backing.namespace)}"
-        service = self._resolver.service(backing.namespace, backing.name)
+        service = self._resolver.services.service(backing.namespace, backing.name)
         if service is None:
             return Finding("False", "ServiceNotFound", f"{where} is not present")
         spec: Tree = service.get("spec") or {}
@@ -261,7 +261,7 @@ class Availability:
         port = next((p for p in spec.get("ports") or () if p.get("port") == backing.port), None)
         if port is None:
             return Finding("False", "ServicePortError", f"{where} is not listening on port {backing.port}")
-        slices = self._resolver.slices(backing.namespace, backing.name)
+        slices = self._resolver.services.slices(backing.namespace, backing.name)
         if not slices:
             return Finding("False", "EndpointsNotFound", f"cannot find endpointslices for {where}")
         name = port.get("name") or ""

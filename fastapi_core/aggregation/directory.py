@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastapi_core.discovery.priorities import version_key
 from fastapi_core.obs import logs
@@ -24,8 +24,7 @@ APISERVICES = "/registry/apiregistration.k8s.io/apiservices/"
 AVAILABLE = "Available"
 
 
-@dataclass(frozen=True, slots=True)
-class Backing:
+class Backing(NamedTuple):
     """The Service behind an APIService."""
 
     namespace: str
@@ -107,8 +106,6 @@ class Directory:
         self._services: dict[str, APIService] = {}
         self._by_group: dict[str, dict[str, APIService]] = {}
         self._sorted: dict[str, tuple[APIService, ...]] = {}
-        self._unsorted: set[str] = set()
-        self._ordered: tuple[int, Mapping[str, tuple[APIService, ...]]] = (-1, {})
         self._listeners: list[Changed] = []
         self._watcher: Watcher | None = None
 
@@ -154,11 +151,14 @@ class Directory:
     def _tell(self, before: APIService | None, now: APIService | None) -> None:
         self.generation += 1
         if before is not None:
-            self._by_group[before.group].pop(before.name, None)
-            self._unsorted.add(before.group)
+            known = self._by_group[before.group]
+            known.pop(before.name, None)
+            self._sorted.pop(before.group, None)
+            if not known:
+                del self._by_group[before.group]
         if now is not None:
             self._by_group.setdefault(now.group, {})[now.name] = now
-            self._unsorted.add(now.group)
+            self._sorted.pop(now.group, None)
         for listener in self._listeners:
             try:
                 listener(before, now)
@@ -167,19 +167,16 @@ class Directory:
                 name = (now or before or _NOBODY).name
                 log.error("An API service is not taken notice of", error, apiservice=name)
 
-    def groups(self) -> Mapping[str, tuple[APIService, ...]]:
-        """Group -> its versions in order; groups by the highest priority any of their versions asks for, then by name."""
-        if self._ordered[0] != self.generation:
-            found = self._sorted
-            for group in self._unsorted:
-                versions = sorted(
-                    self._by_group.get(group, {}).values(), key=lambda s: (-s.version_priority, version_key(s.version))
-                )
-                if versions:
-                    found[group] = tuple(versions)
-                else:
-                    found.pop(group, None)
-            self._unsorted.clear()
-            ranks = {group: -max([s.group_priority for s in versions]) for group, versions in found.items()}
-            self._ordered = self.generation, {name: found[name] for name in sorted(found, key=lambda g: (ranks[g], g))}
-        return self._ordered[1]
+    @property
+    def groups(self) -> Iterable[str]:
+        """Those with a version registered."""
+        return self._by_group.keys()
+
+    def group(self, name: str) -> tuple[APIService, ...]:
+        """The registered versions of a group in order."""
+        found = self._sorted.get(name)
+        if found is None:
+            services = self._by_group[name].values() if name in self._by_group else ()
+            found = tuple(sorted(services, key=lambda s: (-s.version_priority, version_key(s.version))))
+            self._sorted[name] = found
+        return found

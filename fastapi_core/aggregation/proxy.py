@@ -16,13 +16,13 @@ from fastapi_core.aggregation.headers import (
     without_token,
 )
 from fastapi_core.aggregation.relay import Passage
-from fastapi_core.aggregation.resolve import Place, ResolveError, Resolver
 from fastapi_core.aggregation.transport import Transports
 from fastapi_core.http.client import Target, UpstreamError
 from fastapi_core.http.exchange import Answer, Header, Response
 from fastapi_core.http.pool import Pool
 from fastapi_core.http.relay import Relay
 from fastapi_core.obs import logs
+from fastapi_core.registry.services import Place, Resolver, ServiceError
 from fastapi_core.request.status import text
 
 if TYPE_CHECKING:
@@ -113,9 +113,9 @@ class Proxied:
                 answer.headers.append((b"Retry-After", str(front.retry_after).encode()))
             return answer
         try:
-            targets = [self._target(place) for place in front.resolver.places(service.backing)]
+            targets = [self._target(place) for place in front.resolver.places(*service.backing)]
             identity = front.identities.lines(ctx.user)
-        except ResolveError as error:
+        except ServiceError as error:
             log.warning("Service leads nowhere", apiservice=service.name, error=str(error))
             return self._refusal(ctx, 503, UNAVAILABLE)
         except UnsendableError as error:

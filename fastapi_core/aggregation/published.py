@@ -16,10 +16,10 @@ import orjson
 
 from fastapi_core.aggregation import entries, swagger
 from fastapi_core.aggregation.fetch import AGGREGATOR, OPENAPI, Fetcher
-from fastapi_core.aggregation.resolve import ResolveError, Resolver
 from fastapi_core.http.asking import Whole
 from fastapi_core.http.client import Target, UpstreamError
 from fastapi_core.obs import logs
+from fastapi_core.registry.services import Resolver, ServiceError
 
 if TYPE_CHECKING:
     from fastapi_core.aggregation.directory import APIService, Backing, Directory
@@ -35,7 +35,7 @@ OPENAPI_TIMEOUT = 30.0
 _FIRST_RETRY = 0.5
 _INLINE = 1 << 17
 _JSON = (b"accept", b"application/json")
-_UNUSABLE = (UpstreamError, TimeoutError, ResolveError, ValueError)
+_UNUSABLE = (UpstreamError, TimeoutError, ServiceError, ValueError)
 
 
 @dataclass(slots=True)
@@ -73,10 +73,17 @@ class Published:
         self._running = False
         self.entries: dict[str, Tree] = {}
         """APIService -> its version in the aggregated document."""
-        self.generation = 0
-        """Grows when an entry changes."""
+        self._listeners: list[Callable[[str], object]] = []
         self.openapi_generation = 0
         directory.listen(self._changed)
+
+    def listen(self, changed: Callable[[str], object]) -> None:
+        """Call with the group of every entry that is another one now."""
+        self._listeners.append(changed)
+
+    def _tell(self, group: str) -> None:
+        for listener in self._listeners:
+            listener(group)
 
     def start(self) -> None:
         self._running = True
@@ -121,7 +128,7 @@ class Published:
         if service.backing is None:
             return
         if self.entries.pop(service.name, None) is not None:
-            self.generation += 1
+            self._tell(service.group)
             self.openapi_generation += 1
         source = self._sources.get(_key(service))
         if source is not None:
@@ -175,7 +182,7 @@ class Published:
 
     def _target(self, service: APIService) -> Target:
         assert service.backing is not None
-        return self._transports.target(service, self._resolver.places(service.backing)[0])
+        return self._transports.target(service, self._resolver.places(*service.backing)[0])
 
     async def _discover(self, source: Source, services: list[APIService]) -> None:
         accept = [(b"accept", entries.ACCEPT)]
@@ -207,7 +214,7 @@ class Published:
         entry["freshness"] = "Current" if current else "Stale"
         if self.entries.get(service.name) != entry:
             self.entries[service.name] = entry
-            self.generation += 1
+            self._tell(service.group)
 
     async def _describe(self, source: Source, service: APIService) -> None:
         """OpenAPI; a backend without it, or with nonsense, is one without it."""

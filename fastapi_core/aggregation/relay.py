@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING
 
-from fastapi_core.aggregation.headers import asked, forwarded, relayed
+from fastapi_core.aggregation.headers import asked, forwarded_lines, relayed
 from fastapi_core.filters.driver import Overtime
 from fastapi_core.http.client import UpstreamError
 from fastapi_core.http.exchange import Answer, Header, Response
@@ -134,15 +134,15 @@ class Passage(Relay):
     def _request(self, target: Target) -> bytes:
         request = self._ctx.request
         if not self._lines:
-            sent = forwarded(self._ctx, self._front.dropped)
+            lines = forwarded_lines(self._ctx, self._front.dropped)
             if request.header(b"te") is not None:
-                sent.append((b"te", b"trailers"))
+                lines += b"te: trailers\r\n"
             if request.reader is not None:
                 length = request.header(b"content-length")
-                sent.append((b"transfer-encoding", b"chunked") if length is None else (b"content-length", length))
+                lines += b"transfer-encoding: chunked\r\n" if length is None else b"content-length: %b\r\n" % length
             elif request.body or request.method in _BODIES:
-                sent.append((b"content-length", b"%d" % len(request.body)))
-            self._lines = b"".join([b"%b: %b\r\n" % header for header in sent])
+                lines += b"content-length: %d\r\n" % len(request.body)
+            self._lines = lines
         authority = target.authority.encode()
         first = f"{request.method} {asked(request)} HTTP/1.1\r\n".encode("utf-8", "surrogateescape")
         return b"%bhost: %b\r\nx-forwarded-host: %b\r\n%b%b\r\n%b" % (

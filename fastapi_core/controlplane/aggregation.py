@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi_core.aggregation.availability import Availability, Policy
 from fastapi_core.aggregation.directory import APISERVICES, APIService, Directory
-from fastapi_core.aggregation.documents import DiscoveryView, OpenAPIView
+from fastapi_core.aggregation.discovery import DiscoveryView
 from fastapi_core.aggregation.fetch import Fetcher
 from fastapi_core.aggregation.headers import Dropped
+from fastapi_core.aggregation.openapi import OpenAPIView
 from fastapi_core.aggregation.proxy import Front, Proxied
 from fastapi_core.aggregation.published import Published
 from fastapi_core.aggregation.registration import Registrations
-from fastapi_core.aggregation.resolve import Resolver
 from fastapi_core.aggregation.transport import Transports
 from fastapi_core.http.client import Tunnel
 from fastapi_core.http.pool import Pool
 from fastapi_core.options.flags import OptionsError
+from fastapi_core.registry.services import Resolver, Way
 
 if TYPE_CHECKING:
     from fastapi_core.controlplane.delegation import Delegation
@@ -43,9 +44,9 @@ class Aggregation:
         metrics = completed.config.metrics
         self.directory = Directory(resources.stores[APISERVICES])
         self.registrations = Registrations(resources.stores[APISERVICES])
-        self.resolver = Resolver(
-            resources.stores, routing=options.enable_aggregator_routing, own_port=lambda: server.port
-        )
+        self.services = resources.backends.services
+        self.services.own_port = lambda: server.port
+        self.resolver = Resolver(self.services, Way.ENDPOINTS if options.enable_aggregator_routing else Way.CLUSTER)
         self.transports = Transports(*self._files, _tunnel(options.egress_selector_config_file))
         self.pool = Pool(
             idle_timeout=options.aggregator_idle_connection_timeout,
@@ -99,7 +100,7 @@ class Aggregation:
         registrations.builtin(builtin)
 
         async def informers() -> None:
-            await self.resolver.open()
+            self.services.open()
             await self.directory.open()
 
         async def certificate() -> None:
@@ -142,7 +143,7 @@ class Aggregation:
 
     async def _close(self) -> None:
         self.directory.close()
-        self.resolver.close()
+        self.services.close()
         self.pool.close()
 
     def _changed(self, before: APIService | None, now: APIService | None) -> None:

@@ -12,8 +12,8 @@ from fastapi_core.errors import APIError
 from fastapi_core.obs import logs
 from fastapi_core.registry.definition import Tree
 from fastapi_core.registry.lifecycle import before_create
+from fastapi_core.registry.services import ENDPOINTS, SLICES
 from fastapi_core.registry.store import ResourceStore, retrying
-from fastapi_core.rest.backends import ENDPOINTS, SLICES
 from fastapi_core.rest.defaulting import apply_defaults
 from fastapi_core.schema import normalize
 

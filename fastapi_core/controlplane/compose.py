@@ -96,7 +96,7 @@ async def compose(completed: Completed) -> GenericServer:
 def _surroundings(opened: Opened, config: ServerConfig, watches: WatchServer, server: GenericServer) -> Surroundings:
     """What custom resources have in common with the built-in ones."""
     resources = opened.resources
-    webhooks = ConversionWebhooks(resources.stores)
+    webhooks = ConversionWebhooks(resources.backends.services)
     server.on_stop(webhooks.close, "conversion webhooks")
     return Surroundings(
         opened.storage,

@@ -18,10 +18,11 @@ from fastapi_core.controlplane.custom import terminating
 from fastapi_core.controlplane.served import Served
 from fastapi_core.registry.definition import ResourceDefinition
 from fastapi_core.registry.fields import extractor
+from fastapi_core.registry.services import SERVICES
 from fastapi_core.registry.store import ResourceStore
 from fastapi_core.request.routing import Route, resource_routes
 from fastapi_core.rest import escalation, param_access
-from fastapi_core.rest.backends import SERVICES, Backends
+from fastapi_core.rest.backends import Backends
 from fastapi_core.rest.components import Components
 from fastapi_core.rest.install import endpoints, virtual_endpoints, warned
 from fastapi_core.rest.scope import Scope

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from fastapi_core.admission.webhooks.answers import RequestError, answered
-from fastapi_core.admission.webhooks.services import ServiceError
 from fastapi_core.authn.outbound import client_tls
 from fastapi_core.http.asking import ask
 from fastapi_core.http.client import Target, UpstreamError
 from fastapi_core.http.pool import Pool
+from fastapi_core.registry.services import ServiceError
 
 if TYPE_CHECKING:
-    from fastapi_core.admission.webhooks.services import Services
+    from fastapi_core.registry.services import Resolver
 
 Tree = dict[str, Any]
 #: Longest answer read (a page of large objects), and for how many seconds it is waited for.
@@ -32,8 +32,8 @@ __all__ = ["RequestError", "WebhookClient"]
 class WebhookClient:
     """A `crd.conversion.Caller` over connections that are kept."""
 
-    def __init__(self, services: Services) -> None:
-        self._services = services
+    def __init__(self, resolver: Resolver) -> None:
+        self._resolver = resolver
         self._pool = Pool(idle_limit=KEPT)
         self._contexts: dict[str, ssl.SSLContext] = {}
 
@@ -63,7 +63,7 @@ class WebhookClient:
             port = service.get("port") or 443
             name = f"{service.get('name')}.{service.get('namespace')}.svc"
             try:
-                host, number = self._services.resolve(service.get("namespace") or "", service.get("name") or "", port)
+                host, number = self._resolver.places(service.get("namespace") or "", service.get("name") or "", port)[0]
             except ServiceError as error:
                 raise RequestError(str(error)) from None
             path = "/" + (service.get("path") or "").lstrip("/")

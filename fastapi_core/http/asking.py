@@ -72,12 +72,13 @@ class _Answer:
         if self.done.done():
             return
         if self._size > self._limit:
-            self.done.set_exception(BodyError(f"the answer is longer than {self._limit} bytes"))
+            self.failed(BodyError(f"the answer is longer than {self._limit} bytes"), untouched=False)
         else:
             self.done.set_result(Whole(self._status, self._headers, b"".join(self._pieces)))
 
     def failed(self, error: UpstreamError, *, untouched: bool) -> None:
         self.untouched = untouched
+        self._pieces.clear()  # the traceback of the error keeps us for a while
         if not self.done.done():
             self.done.set_exception(error)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from fastapi_core.registry.services import Services
 from fastapi_core.registry.store import ResourceStore
 
 if TYPE_CHECKING:
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
     from fastapi_core.rest.token_review import Check
     from fastapi_core.rest.upstream import Upstreams
 
-PODS, NODES, SERVICES = "/registry/pods/", "/registry/minions/", "/registry/services/specs/"
-ENDPOINTS, SLICES = "/registry/services/endpoints/", "/registry/endpointslices/"
+PODS, NODES = "/registry/pods/", "/registry/minions/"
 SECRETS, BUDGETS = "/registry/secrets/", "/registry/poddisruptionbudgets/"
 
 
@@ -30,3 +30,7 @@ class Backends:
     scopes: dict[tuple[str, str], Scope] = field(default_factory=dict)
     reviewer: tuple[Check, Audiences] | None = None
     """Who judges the tokens of reviews, and the audiences of the API; set before the routes are made."""
+    services: Services = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.services = Services(self.stores)

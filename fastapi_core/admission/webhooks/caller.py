@@ -12,13 +12,13 @@ from urllib.parse import quote, urlsplit
 
 from fastapi_core.admission.webhooks.answers import RequestError, answered
 from fastapi_core.admission.webhooks.credentials import Credentials
-from fastapi_core.admission.webhooks.services import ServiceError, Services
 from fastapi_core.authn.outbound import Identity, client_tls, load_pair
 from fastapi_core.errors import timeout as timed_out
 from fastapi_core.http.asking import ask
 from fastapi_core.http.client import BodyError, Target, UpstreamError
 from fastapi_core.http.pool import Pool
 from fastapi_core.registry.definition import Tree
+from fastapi_core.registry.services import Resolver, ServiceError
 
 #: Longest answer read: more than any object this server stores, patched and in base64.
 ANSWER_LIMIT = 8 << 20
@@ -73,9 +73,9 @@ class Server:
 class Caller:
     """Calls webhooks over connections that are kept."""
 
-    def __init__(self, credentials: Credentials, services: Services) -> None:
+    def __init__(self, credentials: Credentials, resolver: Resolver) -> None:
         self._credentials = credentials
-        self._services = services
+        self._resolver = resolver
         self._pool = Pool(idle_limit=KEPT)
         self._servers: dict[tuple[object, ...], Server] = {}
 
@@ -142,7 +142,7 @@ class Caller:
     def _target(self, server: Server) -> Target:
         if server.service is None:
             return Target(server.host, server.port, server.tls)
-        host, port = self._services.resolve(*server.service)
+        host, port = self._resolver.places(*server.service)[0]
         return Target(host, port, server.tls, server.host)
 
     def close(self) -> None:

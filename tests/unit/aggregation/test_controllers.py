@@ -11,16 +11,16 @@ import pytest
 
 from fastapi_core.aggregation.availability import ATTEMPTS, Availability, Finding, Policy, with_finding
 from fastapi_core.aggregation.directory import APISERVICES, Directory, condition
-from fastapi_core.aggregation.documents import DiscoveryView
+from fastapi_core.aggregation.discovery import DiscoveryView
 from fastapi_core.aggregation.published import Published
 from fastapi_core.aggregation.registration import LABEL, Registrations
-from fastapi_core.aggregation.resolve import SERVICES, SLICES, ResolveError, Resolver
 from fastapi_core.apis.resources import builtin
 from fastapi_core.discovery.documents import DiscoveryDocuments
 from fastapi_core.discovery.live import LiveDocuments
 from fastapi_core.http.asking import Whole
 from fastapi_core.http.client import Target, UpstreamError
 from fastapi_core.obs.catalog import Metrics
+from fastapi_core.registry.services import ENDPOINTS, SERVICES, SLICES, Resolver, Services, Way
 from fastapi_core.registry.store import ResourceStore, retrying
 from fastapi_core.storage.cacher.cacher import Cacher
 from fastapi_core.storage.memory import MemoryStorage
@@ -61,7 +61,9 @@ class World:
         self.metrics = Metrics()
         self.fetcher = Fetcher()
         self.directory = Directory(stores[APISERVICES])
-        self.resolver = Resolver(stores, routing=False, own_port=lambda: 1)
+        self.services = Services(stores)
+        self.services.own_port = lambda: 1
+        self.resolver = Resolver(self.services, Way.CLUSTER)
         self.registrations = Registrations(stores[APISERVICES])
         plain, fetcher = cast("Any", Plain()), cast("Any", self.fetcher)
         self.availability = Availability(
@@ -114,13 +116,13 @@ async def world() -> AsyncIterator[Make]:
     storage = MemoryStorage()
     await storage.open()
     cacher = Cacher(storage)
-    definitions = {d.key_prefix: d for d in builtin() if d.key_prefix in (APISERVICES, SERVICES, SLICES)}
+    definitions = {d.key_prefix: d for d in builtin() if d.key_prefix in (APISERVICES, SERVICES, SLICES, ENDPOINTS)}
     stores = {p: ResourceStore(d, storage, cacher.resource(p)) for p, d in definitions.items()}
     await cacher.open()
 
     async def make(policy: Policy | None = None) -> World:
         new = World(stores, policy)
-        await new.resolver.open()
+        new.services.open()
         await new.directory.open()
         new.availability.start()
         new.published.start()
@@ -133,7 +135,7 @@ async def world() -> AsyncIterator[Make]:
         await one.published.stop()
         await one.registrations.stop()
         one.directory.close()
-        one.resolver.close()
+        one.services.close()
     await cacher.close()
     await storage.close()
 
@@ -285,15 +287,3 @@ async def test_documents_are_joined_and_kept_when_a_backend_goes(world: Make) ->
     await store.delete(store.get("", "v1.d.test"))
     await until(lambda: not versions("d.test"))
     assert view(live).group("d.test") is None
-
-
-async def test_places(world: Make) -> None:
-    made = await world()
-    from fastapi_core.aggregation.directory import Backing
-
-    with pytest.raises(ResolveError):
-        made.resolver.places(Backing("n", "s", 443))
-    assert made.resolver.places(Backing("default", "kubernetes", 443)) == [("127.0.0.1", 1)]
-    await made.service("s", clusterIP="None", ports=[{"port": 443}])
-    with pytest.raises(ResolveError, match="cluster IP"):
-        made.resolver.places(Backing("n", "s", 443))

@@ -14,12 +14,12 @@ from fastapi_core.aggregation.directory import APIService, Backing
 from fastapi_core.aggregation.headers import UnsendableError, escaped
 from fastapi_core.aggregation.proxy import Front, Proxied
 from fastapi_core.aggregation.relay import REDIRECTED
-from fastapi_core.aggregation.resolve import Place, ResolveError
 from fastapi_core.filters.driver import Overtime
 from fastapi_core.http.client import Target
 from fastapi_core.http.exchange import Answer
 from fastapi_core.http.pool import Pool
 from fastapi_core.http.server import HTTPServer
+from fastapi_core.registry.services import Place, ServiceError
 from fastapi_core.request.context import RequestContext, User
 from fastapi_core.request.info import InfoParser
 from fastapi_core.rest.upstream import Upstreams
@@ -98,9 +98,9 @@ class Places:
     def __init__(self, *places: Place) -> None:
         self.found = list(places)
 
-    def places(self, backing: Backing) -> list[Place]:
+    def places(self, namespace: str, name: str, port: int) -> list[Place]:
         if not self.found:
-            raise ResolveError("nowhere")
+            raise ServiceError("nowhere")
         return self.found
 
 
