@@ -210,7 +210,7 @@ class Service:
 
 
 class Stage:
-    """The front and two services: `one` has two servers made by hand, `two` has one made with the framework."""
+    """The front and two services: `one` has two servers made by hand, `two` two made with the framework."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -237,7 +237,7 @@ class Stage:
             ],
         )
         self.one = Service(self, "one", ("one-a", "one-b"))
-        self.two = Service(self, "two", ("two-a",), HERE / "extension_process.py")
+        self.two = Service(self, "two", ("two-a", "two-b"), HERE / "extension_process.py")
 
     def open(self) -> None:
         """Register, run the servers, wait until both groups are available."""

@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
+from time import monotonic
 from typing import Any
 from urllib.parse import urlencode
 
@@ -69,9 +70,12 @@ class Followed:
             try:
                 if not self._version:
                     await self._list()
+                version, began = self._version, monotonic()
                 await self._watch()
-                wait = FIRST_PAUSE
-                continue
+                if self._version != version or monotonic() - began > 1.0:
+                    wait = FIRST_PAUSE
+                    continue
+                log.warning("A watch ended as soon as it had begun", what=self._name)
             except _AgainError:
                 self._version = ""
             except APIError as error:

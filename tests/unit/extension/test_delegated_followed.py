@@ -142,6 +142,13 @@ async def test_a_server_that_is_away_is_asked_ever_less_often() -> None:
     assert all(30.0 <= pause <= 45.0 for pause in pauses[6:])
 
 
+async def test_watches_that_end_at_once_do_not_make_us_busy() -> None:
+    steps: list[tuple[Any, ...]] = [("watch", [])] * 3
+    _, pauses = await followed(Script(("list", listing("5")), *steps))
+    assert len(pauses) == 3
+    assert pauses[2] >= 3.2
+
+
 async def test_reading_it_once() -> None:
     told: list[Any] = []
     client: Any = Script()
