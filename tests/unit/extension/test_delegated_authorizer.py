@@ -122,7 +122,9 @@ def test_resources_are_never_paths() -> None:
     assert AllowedPaths(["/*"]).authorize(attributes("u")).decision is Decision.NO_OPINION
 
 
-@pytest.mark.parametrize("ttl", ["authentication_token_webhook_cache_ttl", "authorization_webhook_cache_authorized_ttl"])
+@pytest.mark.parametrize(
+    "ttl", ["authentication_token_webhook_cache_ttl", "authorization_webhook_cache_authorized_ttl"]
+)
 def test_flags_that_make_no_sense(ttl: str) -> None:
     options = DelegatedOptions(**{ttl: -1.0, "kubeconfig": "/nowhere", "client_ca_file": "/nowhere"})  # type: ignore[arg-type]
     wrong = check(options)

@@ -86,7 +86,10 @@ def listing(version: str, *items: Any) -> dict[str, Any]:
 async def test_states_and_changes_are_told_in_order() -> None:
     script = Script(
         ("list", listing("5", item("3", a="1"))),
-        ("watch", [event("MODIFIED", item("6", a="2")), event("BOOKMARK", item("9", "")), event("DELETED", item("10"))]),
+        (
+            "watch",
+            [event("MODIFIED", item("6", a="2")), event("BOOKMARK", item("9", "")), event("DELETED", item("10"))],
+        ),
         ("watch", [event("ADDED", item("11", a="3")), event("ADDED", item("12", "other"))]),
     )
     told, pauses = await followed(script)

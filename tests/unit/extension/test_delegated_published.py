@@ -50,7 +50,11 @@ def test_cas_that_vanish_or_break_stay_and_others_take_their_place() -> None:
 
 
 def test_header_names_are_taken_together_or_not_at_all() -> None:
-    broken = {**DATA, "requestheader-username-headers": '["X-User"]', "requestheader-allowed-names": "front-proxy-client"}
+    broken = {
+        **DATA,
+        "requestheader-username-headers": '["X-User"]',
+        "requestheader-allowed-names": "front-proxy-client",
+    }
     assert read(broken, FULL) == FULL
     # Names that are gone are gone: who lets nobody in by headers is obeyed.
     assert read({"client-ca-file": CLIENTS.pem.decode()}, FULL).names == NO_NAMES
