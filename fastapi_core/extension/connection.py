@@ -67,7 +67,7 @@ class Connection:
         if not self._request.upgrade or protocol.lower() not in offered:
             raise errors.bad_request(f"upgrade request required, to {protocol}")
         headers: list[Header] = [(b"Connection", b"Upgrade"), (b"Upgrade", protocol.encode())]
-        await self._streaming(Stream(101, headers, self._started))
+        await self._streaming(Stream(101, headers, self._upgraded))
 
     async def send(self, data: bytes) -> None:
         """Send bytes; waits while the client is far behind."""
@@ -115,8 +115,11 @@ class Connection:
         self._writer = writer
         writer.on_close(self._wake.set)
         writer.on_drain(self._wake.set)
-        writer.on_data(self._data)
         self._wake.set()
+
+    def _upgraded(self, writer: StreamWriter) -> None:
+        self._started(writer)
+        writer.on_data(self._data)
 
     def _data(self, data: bytes) -> None:
         self._received.append(data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import time
 from collections import deque
 from collections.abc import AsyncIterator
@@ -10,6 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from fastapi_core import errors
 from fastapi_core.extension.kinds import Storage
+from fastapi_core.extension.objects import ObjectMeta
 from fastapi_core.extension.request import Event, EventType, Listing, Request
 from fastapi_core.extension.sync import quick
 
@@ -30,7 +32,7 @@ class Feed(Storage[T], Generic[T]):
             sensors.put(Sensor(ObjectMeta(name=reading.id, namespace="home"), reading.value))
     ```
 
-    Versions are given here; the last `window` events are remembered for clients that come back. Call it on the event
+    For dataclasses and pydantic models. Versions are given here, objects are copied; the last `window` events are remembered for clients that come back. Call it on the event
     loop only (`loop.call_soon_threadsafe(feed.put, obj)` from a thread).
     """
 
@@ -44,28 +46,26 @@ class Feed(Storage[T], Generic[T]):
 
     def put(self, obj: T) -> None:
         """The object is there now, or is otherwise than before."""
-        metadata: Any = _metadata(obj)
+        kept = self._copy(obj)
+        metadata = _metadata(kept)
         key = (metadata.namespace, metadata.name)
         previous = self._objects.get(key)
-        self._revision += 1
-        metadata.resource_version = str(self._revision)
-        self._objects[key] = obj
-        # One that was altered in place and put again does not tell what it was.
-        self._tell("ADDED" if previous is None else "MODIFIED", obj, None if previous is obj else previous)
+        self._objects[key] = kept
+        self._tell("ADDED" if previous is None else "MODIFIED", kept, previous)
 
     def remove(self, name: str, namespace: str = "") -> None:
         """The object is gone; nothing happens when it was not there."""
         obj = self._objects.pop((namespace, name), None)
         if obj is None:
             return
-        import copy
+        self._tell("DELETED", self._copy(obj), obj)
 
+    def _copy(self, obj: T) -> T:
+        """The object under the next version: what the author goes on to do with his own does not matter here."""
+        made = copy.deepcopy(obj)
         self._revision += 1
-        last = copy.copy(obj)
-        metadata = copy.copy(_metadata(obj))
-        metadata.resource_version = str(self._revision)
-        last.metadata = metadata  # type: ignore[attr-defined]
-        self._tell("DELETED", last, obj)
+        _metadata(made).resource_version = str(self._revision)
+        return made
 
     def _tell(self, kind: EventType, obj: T, previous: T | None) -> None:
         if len(self._events) == self._events.maxlen:
@@ -97,6 +97,6 @@ class Feed(Storage[T], Generic[T]):
                 await changed.wait()
 
 
-def _metadata(obj: Any) -> Any:
-    """metadata of an author's object; those of plain trees are no objects to be written to."""
-    return obj.metadata
+def _metadata(obj: Any) -> ObjectMeta:
+    found: ObjectMeta = obj.metadata
+    return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -34,6 +34,36 @@ SNAPSHOTS = 8
 ATTEMPTS = 5
 
 
+class History:
+    """Objects as they were seen last, and before that: what a change means to a selector."""
+
+    def __init__(self) -> None:
+        self._latest: dict[str, tuple[CachedObject, CachedObject | None]] = {}
+
+    def listed(self, scope: str, objects: Mapping[str, CachedObject]) -> None:
+        """All objects with keys below `scope`."""
+        for key in [key for key in self._latest if key.startswith(scope) and key not in objects]:
+            del self._latest[key]
+        for key, obj in objects.items():
+            known = self._latest.get(key)
+            if known is None or known[0].revision < obj.revision:
+                self._latest[key] = (obj, known and known[0])
+
+    def changed(self, obj: CachedObject, *, deleted: bool) -> CachedObject | None:
+        """Take note of a change, which several watches tell of one after the other; the state before it, if known."""
+        known = self._latest.get(obj.key)
+        latest, before = known or (None, None)
+        if latest is not None and latest.revision == obj.revision and not deleted:
+            return before
+        if latest is not None and latest.revision > obj.revision:
+            return None
+        if deleted:
+            self._latest.pop(obj.key, None)
+        else:
+            self._latest[obj.key] = (obj, latest)
+        return latest
+
+
 @dataclass(slots=True)
 class Origin:
     """What all requests for a kind have in common."""
@@ -44,8 +74,8 @@ class Origin:
     runner: Runner
     snapshots: OrderedDict[tuple[str, int], Objects] = field(default_factory=OrderedDict)
     """(namespace, version) -> a list that somebody has read the first page of."""
-    latest: dict[str, CachedObject] = field(default_factory=dict)
-    """Of kinds that can be watched: the objects as they were seen last, for what changes mean to selectors."""
+    history: History = field(default_factory=lambda: History())
+    """Of kinds that can be watched."""
 
     def keep(self, namespace: str, revision: int, objects: Objects) -> None:
         self.snapshots[namespace, revision] = objects
@@ -152,15 +182,8 @@ class RequestStore(ResourceStore):
         self.found.objects = {obj.key: obj for obj in objects}
         self.found.revision = revision
         if handlers.watch is not None:
-            self._remember(objects)
+            origin.history.listed(self.definition.key_prefix + self.scope(request.namespace), self.found.objects)
         return objects, revision
-
-    def _remember(self, objects: Objects) -> None:
-        scope = self.definition.key_prefix + self.scope(self.request.namespace)
-        latest = self.origin.latest
-        for key in [key for key in latest if key.startswith(scope) and key not in self.found.objects]:
-            del latest[key]
-        latest.update((obj.key, obj) for obj in objects)
 
     # Reading
 

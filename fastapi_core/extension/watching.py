@@ -107,14 +107,9 @@ class _Flow:
             raise TypeError(f"an event of type {event.type!r}")
         obj = origin.make(event.object, request.namespace)
         self._reached(obj.revision)
-        before = origin.latest.get(obj.key)
-        known = before if before is not None and before.revision < obj.revision else None
+        known = origin.history.changed(obj, deleted=event.type == DELETED)
         if event.previous is not None:
             known = origin.make(event.previous, request.namespace)
-        if event.type == DELETED:
-            origin.latest.pop(obj.key, None)
-        elif before is None or before.revision <= obj.revision:
-            origin.latest[obj.key] = obj
         if (request.namespace and obj.namespace != request.namespace) or (self._name and obj.name != self._name):
             return
         kind = self._seen(event.type, obj, known)
