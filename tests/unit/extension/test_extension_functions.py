@@ -207,6 +207,13 @@ async def test_versions_of_lists() -> None:
         assert (status, answer["reason"]) == (410, "Expired")
         status, answer = await served.call("GET", f"{FILES}?resourceVersion=x")
         assert status == 400
+        disk.version += 3
+        # The list is newer than the object.
+        assert (await served.good("GET", f"{FILES}/a?resourceVersion={now + 3}"))["content"] == "a"
+        status, answer = await served.call("GET", f"{FILES}/a?resourceVersion={now + 4}")
+        assert (status, answer["reason"]) == (504, "Timeout")
+        assert (await served.call("GET", f"{FILES}/a?resourceVersion=x"))[0] == 500
+        assert (await served.call("GET", f"{FILES}/a?resourceVersion=0"))[0] == 200
 
 
 async def test_pages_without_versions_go_on_from_where_they_were() -> None:
