@@ -25,13 +25,14 @@ from fastapi_core.obs import logs
 from fastapi_core.obs.catalog import Metrics
 from fastapi_core.obs.files import FileWatcher
 from fastapi_core.options.flags import flags_of, parse
+from fastapi_core.options.groups import Generic
 from fastapi_core.options.serving import Serving
 from fastapi_core.request.context import RequestContext
 from fastapi_core.server.config import ServerConfig, TLSFiles
 from fastapi_core.server.generic import GenericServer
 
 JSON = [(b"Content-Type", b"application/json")]
-GROUPS = {"serving": Serving, "delegated": options.DelegatedOptions}
+GROUPS = {"serving": Serving, "delegated": options.DelegatedOptions, "generic": Generic}
 
 
 class Things:
@@ -100,10 +101,11 @@ class Things:
 async def serve(arguments: argparse.Namespace, flags: list[str]) -> None:
     parsed = parse(flags, flags_of(GROUPS), {})
     assert not parsed.errors, parsed.errors
-    serving, delegation = Serving(), options.DelegatedOptions()
+    serving, delegation, generic = Serving(), options.DelegatedOptions(), Generic()
+    groups: dict[str, Any] = {"serving": serving, "delegated": delegation, "generic": generic}
     table = flags_of(GROUPS)
     for name, value in parsed.values.items():
-        setattr(serving if table[name].group == "serving" else delegation, table[name].attribute, value)
+        setattr(groups[table[name].group], table[name].attribute, value)
     about = Description(arguments.name, "default", (GroupVersion(arguments.group, "v1"),), ())
     files, metrics = FileWatcher(), Metrics()
     delegated = await connect(delegation, agent=arguments.name, files=files, metrics=metrics)
@@ -118,6 +120,7 @@ async def serve(arguments: argparse.Namespace, flags: list[str]) -> None:
         tls=TLSFiles(certificate.cert, certificate.key, delegated.client_ca_files, authorities=delegated.authorities),
         bind_address=serving.bind_address,
         port=serving.secure_port,
+        shutdown_delay=generic.shutdown_delay_duration,
     )
     server = GenericServer(config, lambda: router, known_group=lambda group: group == arguments.group)
     delegated.install(server)

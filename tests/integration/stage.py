@@ -24,6 +24,7 @@ from tests.fixtures.server import TOKENS, Api
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PATIENCE = 20.0
+DELAY = "500ms"
 PROXY = "front-proxy-client"
 SLICES = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
 
@@ -166,6 +167,8 @@ class Service:
             f"--secure-port={port or self.ports[tag]}",
             f"--tls-cert-file={self.cert}",
             f"--tls-private-key-file={self.key}",
+            # As in every deployment: requests that were on their way when the endpoint went still find somebody.
+            f"--shutdown-delay-duration={DELAY}",
             *flags,
             tag=tag,
         )
@@ -307,9 +310,13 @@ class Stage:
         return pair.der[-16:].hex()
 
     def close(self) -> None:
-        for service in (self.one, self.two):
-            for server in service.servers.values():
-                server.end()
+        servers = [server for service in (self.one, self.two) for server in service.servers.values()]
+        for server in servers:
+            if server.process.poll() is None:
+                server.tell(signal.SIGTERM)
+        for server in servers:
+            server.process.wait(PATIENCE)
+            server.end()
         for client in self.clients.values():
             client.connection.close()
         assert self.front.stop() == 0
