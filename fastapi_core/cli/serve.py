@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from fastapi_core.obs import logs
 from fastapi_core.options.flags import OptionsError
+from fastapi_core.options.serving import explain
 from fastapi_core.server.lifecycle import HookError
 from fastapi_core.server.notify import notify
 from fastapi_core.server.running import calm_collector, stop_on_signals
@@ -42,7 +43,7 @@ async def serve(completed: Completed) -> int:
             notify("STOPPING=1\nSTATUS=Shutting down")
             await server.stop()
     except (OSError, HookError, StorageError, OptionsError) as error:
-        print(f"fastapi-core: {_explain(error, completed)}", file=sys.stderr)
+        print(f"fastapi-core: {explain(error, completed.options.serving)}", file=sys.stderr)
         return 1
     return 0
 
@@ -60,19 +61,3 @@ async def _renew(completed: Completed, port: int) -> None:
 def _say_ready(completed: Completed, port: int) -> None:
     path = completed.write_kubeconfig(port)
     print(f"Serving on {completed.url(port)}\nexport KUBECONFIG={shlex.quote(path)}", flush=True)
-
-
-def _explain(error: Exception, completed: Completed) -> str:
-    """A failed start in terms of flags, where it was one of them."""
-    import errno
-
-    serving = completed.options.serving
-    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-        return f"--secure-port: {serving.secure_port} is taken, choose another, or 0 for any free port"
-    if isinstance(error, OSError) and error.errno == errno.EACCES:
-        return f"--secure-port: {serving.secure_port} may not be used by this user, choose one above 1023"
-    if isinstance(error, OSError) and error.errno == errno.EADDRNOTAVAIL:
-        return f"--bind-address: {serving.bind_address} is no address of this machine, use 0.0.0.0 or 127.0.0.1"
-    if isinstance(error, StorageError):
-        return f"--data-dir: {error}"
-    return str(error)

@@ -73,9 +73,8 @@ class Extension:
         `model` is a dataclass or a pydantic model with a `metadata: ObjectMeta`, an OpenAPI schema, or a type table;
         with the last two objects are plain trees. The options are those of `KindOptions`.
         """
-        made: Resource[Any] = Resource(
-            self._declared(model, plural, options), storage.handlers() if storage is not None else None
-        )
+        declared = self._declared(model, plural, options, stored=False)
+        made: Resource[Any] = Resource(declared, storage.handlers() if storage is not None else None)
         self.kinds.append(made)
         return made
 
@@ -85,7 +84,7 @@ class Extension:
     def stored(self, model: Mapping[str, Any] | Type, plural: str, **options: Unpack[KindOptions]) -> Stored[Tree]: ...
     def stored(self, model: Any, plural: str, **options: Unpack[KindOptions]) -> Stored[Any]:
         """Declare a kind whose objects the framework keeps (`--data-dir`, else in memory). All verbs are served."""
-        made: Stored[Any] = Stored(self._declared(model, plural, options))
+        made: Stored[Any] = Stored(self._declared(model, plural, options, stored=True))
         self.kinds.append(made)
         return made
 
@@ -137,10 +136,12 @@ class Extension:
 
         return main(self, arguments)
 
-    def _declared(self, model: Any, plural: str, options: KindOptions) -> Declaration[Any]:
+    def _declared(self, model: Any, plural: str, options: KindOptions, *, stored: bool) -> Declaration[Any]:
         declared = declare(model, plural, options, self.group_version)
         for other in self.kinds:
             d = other.declaration
             if d.group_version == declared.group_version and (d.plural == plural or d.kind == declared.kind):
                 raise ModelError(f"{declared.group_version} has {d.kind} ({d.plural}) already")
+            if stored and isinstance(other, Stored) and d.key_prefix == declared.key_prefix:
+                raise ModelError(f"{plural} of {d.group} are kept in version {d.version} already")
         return declared

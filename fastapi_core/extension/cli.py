@@ -66,6 +66,7 @@ async def _run(app: Extension, options: Options) -> int:
     from fastapi_core.extension.models import ModelError
     from fastapi_core.options.flags import OptionsError
     from fastapi_core.options.kubeconfig import server_url
+    from fastapi_core.options.serving import explain
     from fastapi_core.server.lifecycle import HookError
     from fastapi_core.server.notify import notify
     from fastapi_core.server.running import calm_collector, stop_on_signals
@@ -91,7 +92,7 @@ async def _run(app: Extension, options: Options) -> int:
         _say(app, *error.errors)
         return 1
     except (OSError, HookError, StorageError, ModelError) as error:
-        _say(app, str(error))
+        _say(app, explain(error, options.serving))
         return 1
     return 0
 

@@ -134,6 +134,8 @@ class Declaration(Generic[T]):
             selectable_fields={path.removeprefix("."): steps(path) for path in self.selectable},
             list_kind=f"{self.kind}List",
             unconditional_update=unconditional,
+            # What cannot be changed cannot wait for finalizers either.
+            default_propagation="background" if "update" in verbs else "unsupported",
             custom=True,
             form=form,
         )

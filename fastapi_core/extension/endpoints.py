@@ -80,7 +80,9 @@ class Functions:
     async def get(self, ctx: RequestContext) -> Response:
         scope = self._scope
         render.check_form(render.media_type(ctx, scope), collection=False)
-        obj = await self._store(ctx).fetch(ctx.info.name)
+        store = self._store(ctx)
+        obj = await store.fetch(ctx.info.name)
+        await store.reached(revision_of(store.request.resource_version), obj)
         if obj is None:
             raise scope.not_found(ctx.info.name)
         return render.one(ctx, scope, obj)

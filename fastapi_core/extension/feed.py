@@ -32,8 +32,9 @@ class Feed(Storage[T], Generic[T]):
             sensors.put(Sensor(ObjectMeta(name=reading.id, namespace="home"), reading.value))
     ```
 
-    For dataclasses and pydantic models. Versions are given here, objects are copied; the last `window` events are remembered for clients that come back. Call it on the event
-    loop only (`loop.call_soon_threadsafe(feed.put, obj)` from a thread).
+    For dataclasses and pydantic models. Versions are given here, objects are copied, the last `window` events are
+    remembered for clients that come back. Call it on the event loop only (from a thread by
+    `loop.call_soon_threadsafe(feed.put, obj)`).
     """
 
     def __init__(self, window: int = 1000) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -19,7 +19,10 @@ B = TypeVar("B")
 
 Get = Callable[[Request, str], "T | Awaitable[T | None] | None"]
 List = Callable[[Request], "Listing[T] | Sequence[T] | Awaitable[Listing[T]] | Awaitable[Sequence[T]]"]
-Watch = Callable[[Request], "AsyncIterator[Event[T]] | Iterator[Event[T]]"]
+Watch = Callable[
+    [Request],
+    "AsyncIterable[Event[T]] | Iterable[Event[T]] | Awaitable[AsyncIterable[Event[T]]] | Awaitable[Iterable[Event[T]]]",
+]
 Create = Callable[[Request, T], "T | Awaitable[T | None] | None"]
 Update = Callable[[Request, T, T], "T | Awaitable[T | None] | None"]
 Delete = Callable[[Request, T], "Awaitable[None] | None"]
@@ -82,7 +85,7 @@ class Storage(Generic[T]):
     def list(self, request: Request) -> Listing[T] | Sequence[T] | Awaitable[Listing[T]] | Awaitable[Sequence[T]]:
         raise errors.method_not_allowed()
 
-    def watch(self, request: Request) -> AsyncIterator[Event[T]] | Iterator[Event[T]]:
+    def watch(self, request: Request) -> AsyncIterable[Event[T]] | Iterable[Event[T]]:
         raise errors.method_not_allowed()
 
     def create(self, request: Request, obj: T) -> T | Awaitable[T | None] | None:

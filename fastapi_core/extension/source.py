@@ -164,6 +164,14 @@ class RequestStore(ResourceStore):
         self.found.objects[key] = obj
         return obj
 
+    async def reached(self, revision: int, obj: CachedObject | None) -> None:
+        """504 unless the source is as new as a client wants it, which an object or else the list shows."""
+        if revision == 0 or (obj is not None and (obj.revision >= revision or not obj.revision)):
+            return
+        _, newest = await self.fetch_all()
+        if 0 < newest < revision:
+            raise errors.too_large_resource_version(revision, newest)
+
     async def fetch_all(self) -> tuple[Objects, int]:
         """Ask for all objects of the namespace, in the order of their keys, and their version."""
         handlers, request, origin = self.origin.handlers, self.request, self.origin

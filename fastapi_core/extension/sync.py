@@ -10,7 +10,7 @@ import asyncio
 import contextvars
 import inspect
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -58,9 +58,9 @@ class Runner:
             self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def events_of(source: AsyncIterator[T] | Iterator[T]) -> AsyncIterator[T]:
+def events_of(source: AsyncIterable[T] | Iterable[T]) -> AsyncIterator[T]:
     """A source of events as an asynchronous iterator; a plain one is drawn from in a thread of its own."""
-    return source if isinstance(source, AsyncIterator) else _threaded(source)
+    return aiter(source) if isinstance(source, AsyncIterable) else _threaded(iter(source))
 
 
 async def _threaded(source: Iterator[T]) -> AsyncIterator[T]:

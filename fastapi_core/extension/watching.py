@@ -83,7 +83,8 @@ class _Flow:
         assert handler is not None
         request = replace(self._store.request, verb="watch", resource_version=str(since) if since else "")
         try:
-            events = events_of(handler(request))
+            source = handler(request)
+            events = events_of(await source if isinstance(source, Awaitable) else source)
             try:
                 async for event in events:
                     self._take(event)

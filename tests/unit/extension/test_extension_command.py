@@ -64,6 +64,14 @@ def test_names_that_cannot_be(plural: str, options: dict[str, object], text: str
         app.stored(Thing, plural, **options)  # type: ignore[call-overload]
 
 
+def test_objects_are_kept_in_one_version() -> None:
+    app = Extension("a.example.com/v1")
+    app.stored(Thing, "things")
+    with pytest.raises(ModelError, match="are kept in version v1 already"):
+        app.stored(Thing, "things", group_version="a.example.com/v2")
+    assert app.kind(Thing, "things", group_version="a.example.com/v2")
+
+
 def test_group_versions_that_cannot_be() -> None:
     for text in ("example", "example/v1", "a.example.com/", "a.example.com/v1/x"):
         with pytest.raises(ValueError, match="no group and version"):
@@ -172,6 +180,11 @@ def test_a_process_from_start_to_end(tmp_path: Path) -> None:
     second = start(f"--secure-port={found[1]}", "--authentication-skip-lookup")
     _, said = second.communicate(timeout=60)
     assert second.returncode == 1
+    assert f"a-example-com: --secure-port: {found[1]} is taken" in said
+    third = start("--secure-port=0", "--authentication-skip-lookup", f"--data-dir={tmp_path / 'data'}")
+    _, said = third.communicate(timeout=60)
+    assert third.returncode == 1
+    assert "a-example-com: --data-dir: " in said
     server.send_signal(signal.SIGTERM)
     server.communicate(timeout=60)
     assert server.returncode == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import threading
 from dataclasses import dataclass, field
@@ -207,6 +206,13 @@ async def test_versions_of_lists() -> None:
         assert (status, answer["reason"]) == (410, "Expired")
         status, answer = await served.call("GET", f"{FILES}?resourceVersion=x")
         assert status == 400
+        disk.version += 3
+        # The list is newer than the object.
+        assert (await served.good("GET", f"{FILES}/a?resourceVersion={now + 3}"))["content"] == "a"
+        status, answer = await served.call("GET", f"{FILES}/a?resourceVersion={now + 4}")
+        assert (status, answer["reason"]) == (504, "Timeout")
+        assert (await served.call("GET", f"{FILES}/a?resourceVersion=x"))[0] == 500
+        assert (await served.call("GET", f"{FILES}/a?resourceVersion=0"))[0] == 200
 
 
 async def test_pages_without_versions_go_on_from_where_they_were() -> None:
@@ -362,71 +368,6 @@ async def test_a_patch_handler_of_its_own_and_answers_that_are_none() -> None:
         assert patched == ["a->b"]
         # Nothing was answered, so it was read again.
         assert answer["metadata"]["resourceVersion"] == str(disk.version)
-
-
-async def test_failures_are_told_to_nobody_but_the_log() -> None:
-    app = Extension("files.example.com/v1")
-    files = app.kind(File, "files", namespaced=False)
-
-    @files.get
-    async def one(request: Request, name: str) -> File:
-        if name == "teapot":
-            raise errors.APIError("", "short and stout", code=418)
-        if name == "unnamed":
-            return File(ObjectMeta())
-        if name == "other":
-            return File(ObjectMeta(name="else"))
-        if name == "versioned":
-            return File(ObjectMeta(name=name, resource_version="v7"))
-        raise RuntimeError("the password is 1234")
-
-    @files.create
-    async def create(request: Request, obj: File) -> None:
-        request.warn("this is only a test")
-
-    async with serving(app) as served:
-        assert await served.call("GET", f"{ROOT}/files/teapot") == (
-            418,
-            {
-                "kind": "Status",
-                "apiVersion": "v1",
-                "metadata": {},
-                "status": "Failure",
-                "message": "short and stout",
-                "code": 418,
-            },
-        )
-        for name in ("broken", "unnamed", "other", "versioned"):
-            status, answer = await served.call("GET", f"{ROOT}/files/{name}")
-            assert status == 500
-            assert "1234" not in str(answer)
-        answer = await served.ask("POST", f"{ROOT}/files", tree("teapot"))
-        assert answer.status == 418
-        assert any(b"only a test" in value for name, value in answer.headers if name.lower() == b"warning")
-
-
-async def test_a_slow_handler_holds_up_nobody_and_is_given_up_in_time() -> None:
-    app = Extension("files.example.com/v1")
-    files = app.kind(File, "files", namespaced=False)
-    hold = threading.Event()
-
-    @files.list
-    def slow(request: Request) -> list[File]:
-        hold.wait(20)
-        return []
-
-    @files.get
-    async def one(request: Request, name: str) -> File:
-        return File(ObjectMeta(name=name))
-
-    try:
-        async with serving(app) as served:
-            pending = asyncio.create_task(served.call("GET", f"{ROOT}/files?timeout=300ms"))
-            assert (await served.good("GET", f"{ROOT}/files/a"))["kind"] == "File"
-            status, _ = await pending
-            assert status == 504
-    finally:
-        hold.set()
 
 
 @dataclass
