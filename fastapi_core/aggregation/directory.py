@@ -37,6 +37,9 @@ class Backing(NamedTuple):
         return f"{self.name}.{self.namespace}.svc"
 
 
+Way = tuple[Backing, bool, bytes]
+
+
 @dataclass(frozen=True, slots=True)
 class APIService:
     """One registered group version. Equal ones are served the same way."""
@@ -53,6 +56,11 @@ class APIService:
     """PEM bundle; empty: the system's."""
     available: bool
     uid: str
+
+    @property
+    def way(self) -> Way | None:
+        """What leads to its backend, and what is believed of it; None without one."""
+        return None if self.backing is None else (self.backing, self.insecure, self.authorities)
 
     @property
     def path(self) -> str:

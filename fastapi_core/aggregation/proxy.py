@@ -15,7 +15,7 @@ from fastapi_core.aggregation.headers import (
     relayed,
     without_token,
 )
-from fastapi_core.aggregation.relay import Passage
+from fastapi_core.aggregation.passage import Passage
 from fastapi_core.aggregation.transport import Transports
 from fastapi_core.http.client import Target, UpstreamError
 from fastapi_core.http.exchange import Answer, Header, Response
@@ -75,7 +75,7 @@ class Proxied:
         self._front = front
         self._targets: dict[Place, Target] = {}
         self._failures = 0
-        self.update(service)
+        self.service = service
 
     @property
     def refusing(self) -> bool:
@@ -96,8 +96,9 @@ class Proxied:
 
     def update(self, service: APIService) -> None:
         """It is registered otherwise now, or available or not."""
-        self.service = service
-        self.renew()
+        old, self.service = self.service, service
+        if service.way != old.way:
+            self.renew()
 
     def renew(self) -> None:
         """Connect anew from now on: another certificate is shown, or expected."""

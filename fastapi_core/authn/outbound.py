@@ -8,7 +8,7 @@ import ssl
 import tempfile
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -56,6 +56,8 @@ class Remote:
     """Read for every request: such files are renewed."""
     server_name: str = ""
     """Whom the certificate must be of, where that is not the host of the URL."""
+    pool: Pool | None = field(default=None, compare=False)
+    """Where connections to it are kept; None: each question has one of its own."""
 
     async def post(self, body: bytes, *, timeout: float) -> Whole:
         """`Asked`: one question to this server."""
@@ -123,14 +125,21 @@ async def _once(remote: Remote, address: str, method: str, body: bytes, headers:
     host = parts.hostname
     target = Target(host, parts.port or (443 if secure else 80), remote.tls if secure else None, remote.server_name)
     own = [
-        (b"host", parts.netloc.rpartition("@")[2].encode()), (b"connection", b"close"),
-        (b"accept", b"application/json, */*"), (b"user-agent", b"fastapi-core"), *remote.headers, *remote.authorization(),
+        (b"host", parts.netloc.rpartition("@")[2].encode()), (b"accept", b"application/json, */*"),
+        (b"user-agent", b"fastapi-core"), *remote.headers, *remote.authorization(),
     ]  # fmt: skip
+    if remote.pool is None:
+        own.append((b"connection", b"close"))
     if body or method == "POST":
         own += [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     question = request_head(method, path, [*own, *headers]) + body
-    return await whole(Pool(idle_limit=0), target, question, limit=ANSWER_LIMIT)
+    return await whole(remote.pool or Pool(idle_limit=0), target, question, limit=ANSWER_LIMIT)
+
+
+def kept(remote: Remote) -> Remote:
+    """The same server, asked so often that connections to it are kept. They end when they have been idle for a while."""
+    return replace(remote, pool=Pool())
 
 
 def review_status(answer: Whole, who: str, kind: str) -> dict[str, Any]:
