@@ -7,7 +7,7 @@ import os
 import ssl
 import tempfile
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -193,9 +193,12 @@ class _Entry:
         return None
 
 
-def load_kubeconfig(path: str) -> Remote:
-    """The server of the current context, as webhooks are configured. Raises OSError or KubeconfigError."""
-    return _remote(*_current(path))
+def load_kubeconfig(path: str, run: Program | None = None) -> Remote:
+    """The server of the current context, as webhooks are configured. Raises OSError or KubeconfigError.
+
+    `run` is for users whose credentials a program knows (`exec`).
+    """
+    return _remote(*_current(path), run)
 
 
 def kubeconfig_files(path: str) -> tuple[str, ...]:
@@ -243,12 +246,12 @@ def _entry(tree: Mapping[str, Any], plural: str, kind: str, name: str, folder: s
     raise KubeconfigError(f"{plural}: there is no {kind} {name!r}")
 
 
-def _remote(cluster: _Entry, user: _Entry) -> Remote:
+def _remote(cluster: _Entry, user: _Entry, run: Program | None = None) -> Remote:
     server = cluster.text("server")
     parts = urlsplit(server)
     if parts.scheme not in ("https", "http") or not parts.hostname:
         raise KubeconfigError(f"{cluster.where}.server: {server!r} is not a URL, use for example https://host/path")
-    who = _identity(user)
+    who = _identity(user, run)
     if parts.scheme == "http":
         return Remote(server, None, who.headers, who.token_file)
     name = cluster.text("tls-server-name")
@@ -272,7 +275,14 @@ class Identity:
     pair: tuple[bytes, bytes] | None = None
 
 
-def _identity(user: _Entry) -> Identity:
+Program = Callable[[Mapping[str, Any], str], Identity]
+"""Runs the program of an `exec` entry; the folder is where its relative path starts. Raises KubeconfigError."""
+
+
+def _identity(user: _Entry, run: Program | None = None) -> Identity:
+    program = user.tree.get("exec")
+    if run is not None and isinstance(program, dict):
+        return run(program, user.folder)
     for unsupported in ("exec", "auth-provider"):
         if user.tree.get(unsupported):
             raise KubeconfigError(f"{user.where}.{unsupported}: not supported, use a certificate or a token")
