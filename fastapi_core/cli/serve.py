@@ -18,6 +18,7 @@ from fastapi_core.storage.interface import StorageError
 
 if TYPE_CHECKING:
     from fastapi_core.options.complete import Completed
+    from fastapi_core.server.generic import GenericServer
 
 log = logs.get("serve")
 
@@ -38,9 +39,13 @@ async def serve(completed: Completed) -> int:
             _calm_collector()
             _say_ready(completed, server.port)
             notify("READY=1\nSTATUS=Serving")
-            renewal = asyncio.create_task(_renew(completed, server.port), name="certificate-renewal")
+            tasks = [
+                asyncio.create_task(_finish(server), name="finishing"),
+                asyncio.create_task(_renew(completed, server.port), name="certificate-renewal"),
+            ]
             await stop.wait()
-            renewal.cancel()
+            for task in tasks:
+                task.cancel()
         finally:
             notify("STOPPING=1\nSTATUS=Shutting down")
             await server.stop()
@@ -48,6 +53,14 @@ async def serve(completed: Completed) -> int:
         print(f"fastapi-core: {_explain(error, completed)}", file=sys.stderr)
         return 1
     return 0
+
+
+async def _finish(server: GenericServer) -> None:
+    try:
+        await server.finish()
+    except Exception as error:
+        log.error("Not everything could be loaded ahead of its use", error)
+    gc.freeze()
 
 
 async def _renew(completed: Completed, port: int) -> None:

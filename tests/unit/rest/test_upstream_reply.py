@@ -34,7 +34,7 @@ async def answering(*pieces: bytes) -> AsyncIterator[Target]:
 
 
 async def ask(target: Target, method: str = "GET") -> tuple[Reply, bytes]:
-    reply = await Upstreams(dial_timeout=5).fetch(target, method, "/x", [(b"host", b"h")])
+    reply = await Upstreams().fetch(target, method, "/x", [(b"host", b"h")])
     return reply, await reply.whole(1 << 20)
 
 
