@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from fastapi_core.errors import APIError, go_quote
 from fastapi_core.http.client import UpstreamError
 from fastapi_core.meta import time
 from fastapi_core.obs import logs
+from fastapi_core.records import dataclass
 from fastapi_core.registry.services import Place, Resolver, ServiceError, is_ready
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastapi_core.discovery.priorities import version_key
 from fastapi_core.obs import logs
+from fastapi_core.records import dataclass
 
 if TYPE_CHECKING:
     from fastapi_core._ext.objects import CachedObject

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from fastapi_core.aggregation.headers import (
@@ -22,6 +22,7 @@ from fastapi_core.http.exchange import Answer, Header, Response
 from fastapi_core.http.pool import Pool
 from fastapi_core.http.relay import Relay
 from fastapi_core.obs import logs
+from fastapi_core.records import dataclass
 from fastapi_core.registry.services import Place, Resolver, ServiceError
 from fastapi_core.request.status import text
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -19,6 +19,7 @@ from fastapi_core.aggregation.rounds import NEVER, Rounds
 from fastapi_core.http.asking import Whole
 from fastapi_core.http.client import Target, UpstreamError
 from fastapi_core.obs import logs
+from fastapi_core.records import dataclass
 from fastapi_core.registry.services import Resolver, ServiceError
 
 if TYPE_CHECKING:

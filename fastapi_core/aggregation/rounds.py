@@ -6,10 +6,10 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Hashable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from fastapi_core.obs import logs
+from fastapi_core.records import dataclass
 
 log = logs.get("aggregation")
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
-import tempfile
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -19,6 +18,7 @@ from fastapi_core.http.asking import ask as whole
 from fastapi_core.http.client import Target, UpstreamError, request_head
 from fastapi_core.http.exchange import Header
 from fastapi_core.http.pool import Pool
+from fastapi_core.records import dataclass
 
 #: Longest answer read.
 ANSWER_LIMIT = 3 << 20
@@ -314,6 +314,8 @@ def kubeconfig_users(path: str) -> tuple[dict[str, Identity], str]:
 
 def load_pair(tls: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
     """The ssl module reads pairs from files only; this one is ours alone and gone at once."""
+    import tempfile
+
     with tempfile.NamedTemporaryFile() as file:
         file.write(certificate + b"\n" + key)
         file.flush()

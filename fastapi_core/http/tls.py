@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fastapi_core.http.ciphers import DEFAULT_CIPHERS, VERSIONS, openssl_ciphers
 from fastapi_core.http.plaintext import Handshake
 from fastapi_core.obs.files import FileWatcher
+from fastapi_core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

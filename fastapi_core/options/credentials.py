@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastapi_core.authn.base import MASTERS, PUBLIC_PATHS, Anonymous, Authenticator, Union
@@ -15,6 +14,7 @@ from fastapi_core.authn.x509 import ClientCertificates
 from fastapi_core.options.authentication import Authentication, required_claims
 from fastapi_core.options.certificates import ADMIN, Pki
 from fastapi_core.options.flags import OptionsError
+from fastapi_core.records import dataclass
 from fastapi_core.request.context import User
 
 if TYPE_CHECKING:
