@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
 
 from fastapi_core import errors
+from fastapi_core.crd.definitions import Scale
 from fastapi_core.extension.client import Objects
+from fastapi_core.extension.columns import Column
 from fastapi_core.extension.declaration import Declaration
 from fastapi_core.extension.models import ModelError, model_of
 from fastapi_core.extension.request import Event, Listing, Request
 from fastapi_core.extension.rules import Prepare, Validate
 from fastapi_core.extension.subresources import Subresource
+from fastapi_core.extension.versions import Version
 from fastapi_core.registry.store import CONFLICT_TEXT
 
 T = TypeVar("T")
 B = TypeVar("B")
+V = TypeVar("V")
 
 Get = Callable[[Request, str], "T | Awaitable[T | None] | None"]
 List = Callable[[Request], "Listing[T] | Sequence[T] | Awaitable[Listing[T]] | Awaitable[Sequence[T]]"]
@@ -238,3 +242,38 @@ class Resource(Kind[T]):
 
 class Stored(Kind[T]):
     """A kind whose objects the framework keeps; made by `Extension.stored`. All verbs are served."""
+
+    def __init__(self, declaration: Declaration[T]) -> None:
+        super().__init__(declaration)
+        self.versions: list[Version[T, Any]] = []
+
+    def version(
+        self,
+        name: str,
+        model: type[V],
+        *,
+        show: Callable[[T], V],
+        keep: Callable[[V], T],
+        columns: Sequence[Column] = (),
+        selectable: Sequence[str] = (),
+        scale: Scale | None = None,
+    ) -> Version[T, V]:
+        """Serve the kind in another version (`v2`), too: as objects of `model`.
+
+        `show` makes such an object of one that is kept, `keep` the other way; they must lose nothing that their version can
+        say, and run on the event loop. Hooks see objects of the kept version, whichever version a request speaks."""
+        declaration = replace(
+            self.declaration,
+            model=model_of(model, self.declaration.kind),
+            version=name,
+            columns=tuple(columns),
+            selectable=tuple(selectable),
+            scale=scale,
+            kept_version=self.declaration.version,
+        )
+        declaration.check()
+        if name == self.declaration.version or any(name == other.declaration.version for other in self.versions):
+            raise ModelError(f"{declaration.group_version} has {declaration.kind} already")
+        made: Version[T, V] = Version(declaration, show, keep, Objects(declaration))  # type: ignore[arg-type]
+        self.versions.append(made)
+        return made
