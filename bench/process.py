@@ -45,7 +45,7 @@ class Measured:
 
 
 class Served(Measured):
-    """Our server on a data directory; `ready_seconds` from exec to the printed address."""
+    """Our server on a data directory; `ready_seconds` from exec to the printed address, `ready_cpu` what it took."""
 
     def __init__(self, data: Path, log: Path, *flags: str) -> None:
         command = [
@@ -70,6 +70,7 @@ class Served(Measured):
         if not self.port:
             raise RuntimeError(f"the server did not start, see {log}")
         self.ready_seconds = time.monotonic() - self.started
+        self.ready_cpu = self.cpu()
         self.url = f"https://127.0.0.1:{self.port}"
 
 

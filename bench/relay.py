@@ -15,8 +15,10 @@ from typing import cast
 
 import uvloop
 
+_BUFFER = memoryview(bytearray(1 << 16))
 
-class Side(asyncio.Protocol):
+
+class Side(asyncio.BufferedProtocol):
     """One of two connections that belong together."""
 
     def __init__(self, other: Side | None = None) -> None:
@@ -31,7 +33,11 @@ class Side(asyncio.Protocol):
                 self.transport.write(data)
             self.other.other = self
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return _BUFFER
+
+    def buffer_updated(self, nbytes: int) -> None:
+        data = bytes(_BUFFER[:nbytes])
         if self.other is None or self.other.transport is None:
             self.early.append(data)
         else:

@@ -6,10 +6,10 @@ Back ends raise `StorageError`; only the registry turns those into an `APIError`
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from fastapi_core.records import dataclass
 
 #: reason -> HTTP code of `metav1.StatusReason`.
 REASON_CODES: dict[str, int] = {
@@ -130,7 +130,7 @@ _SHOWN_AS = {"TypeInvalid": "Invalid value"}
 
 
 #: What Go escapes in JSON besides what must be.
-_MARKUP = re.compile("[<>&\u2028\u2029]")
+_MARKUP = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
 
 
 def go_value(value: Any) -> str:
@@ -145,7 +145,7 @@ def go_value(value: Any) -> str:
         return go_float(value)
     if isinstance(value, int):
         return str(value)
-    return _MARKUP.sub(lambda match: f"\\u{ord(match[0]):04x}", _json(value))
+    return _json(value).translate(_MARKUP)
 
 
 def _json(value: Any) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastapi_core.discovery.priorities import version_key
 from fastapi_core.obs import logs
+from fastapi_core.records import dataclass
 
 if TYPE_CHECKING:
     from fastapi_core._ext.objects import CachedObject
@@ -37,6 +37,9 @@ class Backing(NamedTuple):
         return f"{self.name}.{self.namespace}.svc"
 
 
+Way = tuple[Backing, bool, bytes]
+
+
 @dataclass(frozen=True, slots=True)
 class APIService:
     """One registered group version. Equal ones are served the same way."""
@@ -53,6 +56,11 @@ class APIService:
     """PEM bundle; empty: the system's."""
     available: bool
     uid: str
+
+    @property
+    def way(self) -> Way | None:
+        """What leads to its backend, and what is believed of it; None without one."""
+        return None if self.backing is None else (self.backing, self.insecure, self.authorities)
 
     @property
     def path(self) -> str:

@@ -80,6 +80,7 @@ class DiscoveryView:
         documents.listen(self._note)
         published.listen(self._note)
         directory.listen(self._registered)
+        self._see_to()
 
     def _registered(self, before: APIService | None, now: APIService | None) -> None:
         for service in (before, now):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from fastapi_core.aggregation.headers import (
@@ -15,13 +15,14 @@ from fastapi_core.aggregation.headers import (
     relayed,
     without_token,
 )
-from fastapi_core.aggregation.relay import Passage
+from fastapi_core.aggregation.passage import Passage
 from fastapi_core.aggregation.transport import Transports
 from fastapi_core.http.client import Target, UpstreamError
 from fastapi_core.http.exchange import Answer, Header, Response
 from fastapi_core.http.pool import Pool
 from fastapi_core.http.relay import Relay
 from fastapi_core.obs import logs
+from fastapi_core.records import dataclass
 from fastapi_core.registry.services import Place, Resolver, ServiceError
 from fastapi_core.request.status import text
 
@@ -75,7 +76,7 @@ class Proxied:
         self._front = front
         self._targets: dict[Place, Target] = {}
         self._failures = 0
-        self.update(service)
+        self.service = service
 
     @property
     def refusing(self) -> bool:
@@ -96,8 +97,9 @@ class Proxied:
 
     def update(self, service: APIService) -> None:
         """It is registered otherwise now, or available or not."""
-        self.service = service
-        self.renew()
+        old, self.service = self.service, service
+        if service.way != old.way:
+            self.renew()
 
     def renew(self) -> None:
         """Connect anew from now on: another certificate is shown, or expected."""

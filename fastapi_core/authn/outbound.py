@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
-import tempfile
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, replace
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -19,6 +18,7 @@ from fastapi_core.http.asking import ask as whole
 from fastapi_core.http.client import Target, UpstreamError, request_head
 from fastapi_core.http.exchange import Header
 from fastapi_core.http.pool import Pool
+from fastapi_core.records import dataclass
 
 #: Longest answer read.
 ANSWER_LIMIT = 3 << 20
@@ -56,6 +56,8 @@ class Remote:
     """Read for every request: such files are renewed."""
     server_name: str = ""
     """Whom the certificate must be of, where that is not the host of the URL."""
+    pool: Pool | None = field(default=None, compare=False)
+    """Where connections to it are kept; None: each question has one of its own."""
 
     async def post(self, body: bytes, *, timeout: float) -> Whole:
         """`Asked`: one question to this server."""
@@ -123,14 +125,21 @@ async def _once(remote: Remote, address: str, method: str, body: bytes, headers:
     host = parts.hostname
     target = Target(host, parts.port or (443 if secure else 80), remote.tls if secure else None, remote.server_name)
     own = [
-        (b"host", parts.netloc.rpartition("@")[2].encode()), (b"connection", b"close"),
-        (b"accept", b"application/json, */*"), (b"user-agent", b"fastapi-core"), *remote.headers, *remote.authorization(),
+        (b"host", parts.netloc.rpartition("@")[2].encode()), (b"accept", b"application/json, */*"),
+        (b"user-agent", b"fastapi-core"), *remote.headers, *remote.authorization(),
     ]  # fmt: skip
+    if remote.pool is None:
+        own.append((b"connection", b"close"))
     if body or method == "POST":
         own += [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     question = request_head(method, path, [*own, *headers]) + body
-    return await whole(Pool(idle_limit=0), target, question, limit=ANSWER_LIMIT)
+    return await whole(remote.pool or Pool(idle_limit=0), target, question, limit=ANSWER_LIMIT)
+
+
+def kept(remote: Remote) -> Remote:
+    """The same server, asked so often that connections to it are kept. They end when they have been idle for a while."""
+    return replace(remote, pool=Pool())
 
 
 def review_status(answer: Whole, who: str, kind: str) -> dict[str, Any]:
@@ -184,9 +193,12 @@ class _Entry:
         return None
 
 
-def load_kubeconfig(path: str) -> Remote:
-    """The server of the current context, as webhooks are configured. Raises OSError or KubeconfigError."""
-    return _remote(*_current(path))
+def load_kubeconfig(path: str, run: Program | None = None) -> Remote:
+    """The server of the current context, as webhooks are configured. Raises OSError or KubeconfigError.
+
+    `run` is for users whose credentials a program knows (`exec`).
+    """
+    return _remote(*_current(path), run)
 
 
 def kubeconfig_files(path: str) -> tuple[str, ...]:
@@ -234,12 +246,12 @@ def _entry(tree: Mapping[str, Any], plural: str, kind: str, name: str, folder: s
     raise KubeconfigError(f"{plural}: there is no {kind} {name!r}")
 
 
-def _remote(cluster: _Entry, user: _Entry) -> Remote:
+def _remote(cluster: _Entry, user: _Entry, run: Program | None = None) -> Remote:
     server = cluster.text("server")
     parts = urlsplit(server)
     if parts.scheme not in ("https", "http") or not parts.hostname:
         raise KubeconfigError(f"{cluster.where}.server: {server!r} is not a URL, use for example https://host/path")
-    who = _identity(user)
+    who = _identity(user, run)
     if parts.scheme == "http":
         return Remote(server, None, who.headers, who.token_file)
     name = cluster.text("tls-server-name")
@@ -263,7 +275,14 @@ class Identity:
     pair: tuple[bytes, bytes] | None = None
 
 
-def _identity(user: _Entry) -> Identity:
+Program = Callable[[Mapping[str, Any], str], Identity]
+"""Runs the program of an `exec` entry; the folder is where its relative path starts. Raises KubeconfigError."""
+
+
+def _identity(user: _Entry, run: Program | None = None) -> Identity:
+    program = user.tree.get("exec")
+    if run is not None and isinstance(program, dict):
+        return run(program, user.folder)
     for unsupported in ("exec", "auth-provider"):
         if user.tree.get(unsupported):
             raise KubeconfigError(f"{user.where}.{unsupported}: not supported, use a certificate or a token")
@@ -295,6 +314,8 @@ def kubeconfig_users(path: str) -> tuple[dict[str, Identity], str]:
 
 def load_pair(tls: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
     """The ssl module reads pairs from files only; this one is ours alone and gone at once."""
+    import tempfile
+
     with tempfile.NamedTemporaryFile() as file:
         file.write(certificate + b"\n" + key)
         file.flush()

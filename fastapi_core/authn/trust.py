@@ -10,11 +10,12 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fastapi_core.authn import der
 from fastapi_core.authn.base import WrongCredential
+from fastapi_core.meta.patterns import Pattern
+from fastapi_core.records import dataclass
 
 if TYPE_CHECKING:
     from fastapi_core._ext.http1 import Connection
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 UNKNOWN_AUTHORITY = "x509: certificate signed by unknown authority"
 EXPIRED = "x509: certificate has expired or is not yet valid"
 
-_PEM = re.compile(
+_PEM = Pattern(
     rb"-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----(.*?)-----END (?:TRUSTED |X509 )?CERTIFICATE-----", re.S
 )
 

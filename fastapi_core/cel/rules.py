@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from fastapi_core.cel.decls import REQUEST_LIMIT, Decl
@@ -13,6 +13,7 @@ from fastapi_core.cel.estimate import estimate
 from fastapi_core.cel.program import Program, compile_expression
 from fastapi_core.cel.ranges import TOP
 from fastapi_core.cel.types import BOOL, STRING, Type, optional_of
+from fastapi_core.records import dataclass
 
 #: Most that one expression, and all of a schema together, may be estimated to cost.
 EXPRESSION_LIMIT: Final = 10_000_000

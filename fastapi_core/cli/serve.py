@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import shlex
 import signal
 import sys
@@ -18,6 +19,7 @@ from fastapi_core.storage.interface import StorageError
 
 if TYPE_CHECKING:
     from fastapi_core.options.complete import Completed
+    from fastapi_core.server.generic import GenericServer
 
 log = logs.get("serve")
 
@@ -36,9 +38,13 @@ async def serve(completed: Completed) -> int:
             calm_collector()
             _say_ready(completed, server.port)
             notify("READY=1\nSTATUS=Serving")
-            renewal = asyncio.create_task(_renew(completed, server.port), name="certificate-renewal")
+            tasks = [
+                asyncio.create_task(_finish(server), name="finishing"),
+                asyncio.create_task(_renew(completed, server.port), name="certificate-renewal"),
+            ]
             await stop.wait()
-            renewal.cancel()
+            for task in tasks:
+                task.cancel()
         finally:
             notify("STOPPING=1\nSTATUS=Shutting down")
             await server.stop()
@@ -46,6 +52,14 @@ async def serve(completed: Completed) -> int:
         print(f"fastapi-core: {explain(error, completed.options.serving)}", file=sys.stderr)
         return 1
     return 0
+
+
+async def _finish(server: GenericServer) -> None:
+    try:
+        await server.finish()
+    except Exception as error:
+        log.error("Not everything could be loaded ahead of its use", error)
+    gc.freeze()
 
 
 async def _renew(completed: Completed, port: int) -> None:

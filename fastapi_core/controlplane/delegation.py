@@ -8,11 +8,12 @@ the dictionary it touches, so that one custom resource definition among thousand
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from fastapi_core._ext.router import Match, Router
+from fastapi_core.records import dataclass
 from fastapi_core.request.context import Endpoint
 from fastapi_core.request.routing import ANY, Route, Routes, resource_routes
 

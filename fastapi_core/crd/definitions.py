@@ -6,8 +6,9 @@ Schemas are left in the object: whoever needs one reads it again from the cached
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from fastapi_core.records import dataclass
 
 if TYPE_CHECKING:
     from fastapi_core._ext.objects import CachedObject

@@ -92,7 +92,6 @@ class CustomScope(Scope):
         super().__init__(definition, store, admission, authorizer, guard)
         self.version = version
         self.family = family
-        self._group_version = definition.group_version
         self._stored_version = store.definition.group_version
         self._key = ("view", definition.version)
         # Its status scope has the same views.
@@ -101,6 +100,10 @@ class CustomScope(Scope):
         self._extract = self._selectable
         if version.scale is not None:
             self.scaling = CustomScaling(version.scale, family.scales)
+
+    @property
+    def converts(self) -> bool:
+        return self.family.converter is not None
 
     def status(self) -> Scope:
         rules = Rules(self.family.forms[self.version.name], status=True, scale=self.version.scale)
@@ -130,7 +133,7 @@ class CustomScope(Scope):
         form = self.family.form(name)
         if form is None:
             return None
-        own = self._group_version
+        own = self.group_version
         return OwnedVersion(
             CustomType(f"{name}.{self.definition.kind}", form),
             lambda tree: {**tree, "apiVersion": name},
@@ -149,10 +152,10 @@ class CustomScope(Scope):
             view: CachedObject = kept[1]
             return view
         tree = self._defaulted(obj)
-        if tree.get("apiVersion") != self._group_version:
+        if tree.get("apiVersion") != self.group_version:
             if self.family.converter is not None:
                 raise errors.internal(f"{obj.key} has not been converted")
-            tree = {**tree, "apiVersion": self._group_version}
+            tree = {**tree, "apiVersion": self.group_version}
         return self._shown(obj, tree)
 
     def views(self, objects: list[CachedObject]) -> list[CachedObject]:
@@ -196,7 +199,7 @@ class CustomScope(Scope):
         kept = obj.memo.get(self._key)
         if kept is not None and kept[0] is self._token:
             return True
-        return obj.head.startswith(b'{"apiVersion":"%b"' % self._group_version.encode())
+        return obj.head.startswith(b'{"apiVersion":"%b"' % self.group_version.encode())
 
     async def _convert(self, objects: list[CachedObject]) -> None:
         """One question for all objects of one version."""
@@ -206,20 +209,20 @@ class CustomScope(Scope):
         for obj in objects:
             tree = self._defaulted(obj)
             found = tree.get("apiVersion") or ""
-            if found == self._group_version:
+            if found == self.group_version:
                 self._shown(obj, tree)
             else:
                 groups.setdefault(found, []).append((obj, tree))
         for source, members in groups.items():
             trees = [tree for _, tree in members]
-            made = await converter.convert(trees, self.definition.kind, source, self._group_version)
+            made = await converter.convert(trees, self.definition.kind, source, self.group_version)
             for (obj, _), tree in zip(members, made, strict=True):
                 self._shown(obj, tree)
 
     # Writing
 
     def to_storage(self, tree: Tree) -> Tree | Awaitable[Tree]:
-        if self._group_version == self._stored_version:
+        if self.group_version == self._stored_version:
             return tree
         if self.family.converter is not None:
             return self._converted_to_storage(tree)
@@ -228,7 +231,7 @@ class CustomScope(Scope):
     async def _converted_to_storage(self, tree: Tree) -> Tree:
         converter = self.family.converter
         assert converter is not None
-        made = await converter.convert([tree], self.definition.kind, self._group_version, self._stored_version)
+        made = await converter.convert([tree], self.definition.kind, self.group_version, self._stored_version)
         return self._stored_form(made[0])
 
     def _stored_form(self, tree: Tree) -> Tree:

@@ -13,6 +13,7 @@ from fastapi_core.errors import APIError
 from fastapi_core.extension.delegated import access
 from fastapi_core.extension.delegated.client import CoreClient
 from fastapi_core.extension.registration import manifests, options
+from fastapi_core.extension.registration.program import credential
 from fastapi_core.extension.registration.registrar import Registrar, RegistrationError
 from fastapi_core.options.flags import OptionsError
 
@@ -121,7 +122,7 @@ def _client(flags: Common) -> CoreClient:
     tried = options.kubeconfigs(flags.kubeconfig, dict(os.environ))
     path = next((path for path in tried if os.path.exists(path)), "")
     try:
-        return CoreClient(access.find(path), _AGENT)
+        return CoreClient(access.by_kubeconfig(path, credential) if path else access.in_cluster(), _AGENT)
     except access.NotInClusterError:
         raise OptionsError(
             [f"--kubeconfig: {' and '.join(tried)} are not there, give the file of the API server"]

@@ -247,8 +247,8 @@ class RequestStore(ResourceStore):
         value = await self.origin.runner.call(handler, request, self.origin.declaration.model.load(tree))
         return await self._written(tree, value)
 
-    async def update(self, current: CachedObject, tree: Tree) -> CachedObject:
-        if self.encode(tree) == current.stored():
+    async def update(self, current: CachedObject, tree: Tree, known: Tree | None = None) -> CachedObject:
+        if self.encode(tree, known) == current.stored():
             return current
         handlers, model = self.origin.handlers, self.origin.declaration.model
         handler = handlers.update

@@ -145,9 +145,9 @@ class _Bound:
     async def patch(self, ctx: RequestContext) -> Response:
         from fastapi_core.rest import custom
         from fastapi_core.rest.options import write_options
-        from fastapi_core.rest.patch import patch_engine
+        from fastapi_core.rest.patch import patch_engine, patch_form
 
-        engine, reported = patch_engine(ctx, self._definition.type, custom=True)
+        engine, reported = patch_engine(patch_form(ctx), ctx.request.body, self._definition.type, custom=True)
         options = write_options(ctx.request.query, "PatchOptions")
         old, current = await self._current(ctx)
         patched = custom.conform_patched(self._definition, self._sub.form, engine(current), reported)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from fastapi_core.http.exchange import Header
+from fastapi_core.records import dataclass
 
 if TYPE_CHECKING:
     import socket

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fastapi_core.http.ciphers import DEFAULT_CIPHERS, VERSIONS, openssl_ciphers
 from fastapi_core.http.plaintext import Handshake
 from fastapi_core.obs.files import FileWatcher
+from fastapi_core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def build_context(
     for name in client_ca_files:
         context.load_verify_locations(cafile=name)
     if client_cas:
-        context.load_verify_locations(cadata=client_cas.decode("ascii", "replace"))
+        context.load_verify_locations(cadata=client_cas.decode("ascii", "ignore"))
     # Whatever stands in a bundle is trusted, an intermediate authority without its root, too (as in Go).
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.verify_mode = ssl.CERT_OPTIONAL if client_ca_files or client_cas else ssl.CERT_NONE

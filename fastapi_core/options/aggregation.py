@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 from fastapi_core.options.flags import BOOL, DURATION, INT, STRING, flag
+from fastapi_core.records import dataclass
 
 
 @dataclass(slots=True)

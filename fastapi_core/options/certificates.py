@@ -11,11 +11,11 @@ import json
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from fastapi_core.authn.base import MASTERS
+from fastapi_core.records import dataclass
 
 if TYPE_CHECKING:
     from cryptography import x509

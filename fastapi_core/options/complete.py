@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
-import shutil
-import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
 
 from fastapi_core.authn.base import MASTERS
 from fastapi_core.authz.base import AlwaysAllow, PrivilegedGroup
@@ -22,6 +19,7 @@ from fastapi_core.options.gates import ACTING, KNOWN
 from fastapi_core.options.inert import PROTECTIVE
 from fastapi_core.options.kubeconfig import server_url, write_kubeconfig
 from fastapi_core.options.options import Options
+from fastapi_core.records import dataclass
 from fastapi_core.server.config import ServerConfig, TLSFiles
 
 log = logs.get("options")
@@ -87,13 +85,15 @@ class Completed:
 
     def close(self) -> None:
         if self.temporary:
-            shutil.rmtree(self.home, ignore_errors=True)
+            _remove(self.home)
 
 
 def complete(options: Options) -> Completed:
     """Prepare a server. Raises OptionsError for files and directories that cannot be used."""
     temporary = not options.storage.data_dir
     if temporary:
+        import tempfile
+
         home = tempfile.mkdtemp(prefix="fastapi-core-")
     else:
         home = os.path.abspath(options.storage.data_dir)
@@ -109,12 +109,18 @@ def complete(options: Options) -> Completed:
         config = _config(options, pki, known)
     except (OSError, CertificatesError, OptionsError) as error:
         if temporary:
-            shutil.rmtree(home, ignore_errors=True)
+            _remove(home)
         if isinstance(error, OptionsError):
             raise
         raise OptionsError([f"--data-dir: {error}"]) from None
     _announce(options)
     return Completed(options, config, known, pki, home, temporary)
+
+
+def _remove(home: str) -> None:
+    import shutil
+
+    shutil.rmtree(home, ignore_errors=True)
 
 
 def _names(options: Options) -> tuple[list[str], list[str]]:

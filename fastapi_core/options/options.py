@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from fastapi_core.obs.logs import FORMATS
@@ -23,6 +23,7 @@ from fastapi_core.options import (
 )
 from fastapi_core.options.flags import Flag, OptionsError, flags_of, parse, shown
 from fastapi_core.options.groups import GROUPS, Generic, Kubelet, Logging, Network, Storage
+from fastapi_core.records import dataclass
 
 
 @dataclass(slots=True)
@@ -166,11 +167,12 @@ def _check_network(network: Network) -> list[str]:
             wrong.append(f"--service-cluster-ip-range: {text!r} is not a CIDR, use for example 10.0.0.0/24")
     if len(ranges) > 2 or len(set(families)) < len(families):
         wrong.append("--service-cluster-ip-range: at most one CIDR of each IP family, as in 10.0.0.0/24,fd00::/108")
-    match = re.fullmatch(r"(\d+)-(\d+)", network.service_node_port_range)
-    if match is None or not 1 <= int(match[1]) <= int(match[2]) <= 65535:
+    first, _, last = network.service_node_port_range.partition("-")
+    numbers = first.isdecimal() and last.isdecimal()
+    if not numbers or not 1 <= int(first) <= int(last) <= 65535:
         given = network.service_node_port_range
         wrong.append(f"--service-node-port-range: {given!r} is not a range of ports, use for example 30000-32767")
-    elif own_port and not int(match[1]) <= own_port <= int(match[2]):
+    elif own_port and not int(first) <= own_port <= int(last):
         given = network.service_node_port_range
         wrong.append(f"--kubernetes-service-node-port: must be in --service-node-port-range, {given}")
     if network.endpoint_reconciler_type not in _RECONCILERS:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fastapi_core.options.flags import BOOL, INT, IP, NAMED_CERTS, STRING, STRINGS, flag
+from fastapi_core.records import dataclass
 
 
 @dataclass(slots=True)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import field
 from typing import TYPE_CHECKING
 
-from fastapi_core.registry.services import Services
-from fastapi_core.registry.store import ResourceStore
+from fastapi_core.records import dataclass
 
 if TYPE_CHECKING:
     from fastapi_core.authn.base import Audiences
     from fastapi_core.authn.issuer import TokenIssuer
+    from fastapi_core.registry.services import Services
+    from fastapi_core.registry.store import ResourceStore
     from fastapi_core.rest.scope import Scope
     from fastapi_core.rest.token_review import Check
     from fastapi_core.rest.upstream import Upstreams
@@ -27,10 +28,7 @@ class Backends:
     stores: Mapping[str, ResourceStore]
     issuer: TokenIssuer
     upstreams: Upstreams
-    scopes: dict[tuple[str, str], Scope] = field(default_factory=dict)
+    services: Services
+    scopes: dict[tuple[str, str], Callable[[], Scope]] = field(default_factory=dict)
     reviewer: tuple[Check, Audiences] | None = None
     """Who judges the tokens of reviews, and the audiences of the API; set before the routes are made."""
-    services: Services = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.services = Services(self.stores)

@@ -17,7 +17,7 @@ from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest import render
 from fastapi_core.rest.authorize import check_create
 from fastapi_core.rest.body import Expected, read_object
-from fastapi_core.rest.commit import commit
+from fastapi_core.rest.commit import slimmed
 from fastapi_core.rest.defaulting import apply_defaults
 from fastapi_core.rest.options import WriteOptions, write_options
 from fastapi_core.rest.scope import Scope
@@ -139,9 +139,14 @@ async def _store(scope: Scope, tree: Tree, *, dry_run: bool, applied: bool) -> C
     stored = scope.to_storage(tree)
     if not isinstance(stored, dict):
         stored = await stored
-    obj = _dry(scope, stored) if dry_run else await commit(scope.store.create, stored, applied=applied)
-    pending = scope.ready((obj,))
-    if pending is not None:
+    if dry_run:
+        obj = _dry(scope, stored)
+    else:
+        try:
+            obj = await scope.store.create(stored)
+        except errors.APIError as error:
+            obj = await scope.store.create(slimmed(error, stored, applied=applied))
+    if scope.converts and (pending := scope.ready((obj,))) is not None:
         await pending
     return obj
 

@@ -7,7 +7,6 @@ says (SPDY or WebSocket) is between the client and the kubelet.
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from fastapi_core import errors
@@ -17,6 +16,7 @@ from fastapi_core.errors import APIError, FieldError
 from fastapi_core.http.client import Target, UpstreamError
 from fastapi_core.http.exchange import Answer, Response
 from fastapi_core.meta import time
+from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import Tree
 from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest.authorize import check_connect

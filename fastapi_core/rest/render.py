@@ -69,10 +69,13 @@ def check_form(media: MediaType, *, collection: bool) -> None:
         raise errors.not_acceptable(ACCEPTED)
 
 
-def one(ctx: RequestContext, scope: Scope, obj: CachedObject, *, status: int = 200) -> Response:
-    """A single object."""
-    media = media_type(ctx, scope)
-    check_form(media, collection=False)
+def one(
+    ctx: RequestContext, scope: Scope, obj: CachedObject, *, status: int = 200, media: MediaType | None = None
+) -> Response:
+    """A single object; `media` is what `media_type` and `check_form` have found, where they have been asked."""
+    if media is None:
+        media = media_type(ctx, scope)
+        check_form(media, collection=False)
     if media.format == "protobuf":
         return binary(wire.partial(obj, media.as_version) if media.as_kind else wire.one(scope, obj), status=status)
     if not media.as_kind:

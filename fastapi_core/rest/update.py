@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import NamedTuple
 
 from fastapi_core import errors
@@ -19,7 +18,7 @@ from fastapi_core.registry.store import CONFLICT_TEXT, retrying
 from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest import render
 from fastapi_core.rest.body import read_object
-from fastapi_core.rest.commit import commit
+from fastapi_core.rest.commit import slimmed
 from fastapi_core.rest.create import create_object, expected_of, manager_of, settle_namespace
 from fastapi_core.rest.defaulting import apply_defaults
 from fastapi_core.rest.options import WriteOptions, write_options
@@ -133,8 +132,7 @@ async def write(
         prepare = strategy.prepare_status if subresource == "status" else strategy.prepare
 
     async def attempt(current: CachedObject) -> CachedObject:
-        pending = scope.ready((current,))
-        if pending is not None:
+        if scope.converts and (pending := scope.ready((current,))) is not None:
             await pending
         old = scope.view(current).tree()
         tree = change(old)
@@ -154,15 +152,17 @@ async def write(
                 return scope.store.unsaved(stored, current.revision)
             if options.dry_run:
                 return scope.store.unsaved(stored, current.revision)
-            return await commit(partial(scope.store.update, current), stored, applied=applied)
+            try:
+                return await scope.store.update(current, stored, old if stored is tree else None)
+            except errors.APIError as error:
+                return await scope.store.update(current, slimmed(error, stored, applied=applied))
         except (errors.APIError, StorageError):
             if attributes.undo:
                 await scope.admission.revert(attributes)
             raise
 
     result: CachedObject = await retrying(scope.store, info.namespace, info.name, attempt)
-    pending = scope.ready((result,))
-    if pending is not None:
+    if scope.converts and (pending := scope.ready((result,))) is not None:
         await pending
     return result
 

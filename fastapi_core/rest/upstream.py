@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from fastapi_core.http.asking import Whole, ask
 from fastapi_core.http.client import Target, UpstreamError, request_head
@@ -16,6 +16,7 @@ from fastapi_core.http.connection import Connection
 from fastapi_core.http.exchange import Answer, Header, Response
 from fastapi_core.http.pool import Pool
 from fastapi_core.http.relay import Relay
+from fastapi_core.records import dataclass
 
 #: Answers up to this length are passed on whole.
 SMALL = 1 << 16
@@ -42,13 +43,9 @@ class KubeletAccess:
 @dataclass(slots=True)
 class Upstreams:
     kubelet: KubeletAccess = field(default_factory=KubeletAccess)
-    dial_timeout: float = 30.0
     _contexts: dict[str, ssl.SSLContext] = field(default_factory=dict)
     _streams: set[Relay] = field(default_factory=set)
-    _pool: Pool = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._pool = Pool(idle_limit=0, dial_timeout=self.dial_timeout)
+    _pool: Pool = field(default_factory=lambda: Pool(idle_limit=0))
 
     def kubelet_tls(self, *, insecure: bool = False) -> ssl.SSLContext:
         """TLS as a kubelet wants it; without an authority (or told so) its certificate is not checked."""
@@ -88,10 +85,9 @@ class Upstreams:
         return await ask(self._pool, target, request_head("GET", path, headers), limit=limit)
 
     async def shutdown(self) -> None:
-        """End everything that is open."""
+        """End the streams and tunnels; requests that wait for their answer have the time of all others."""
         for stream in tuple(self._streams):
             stream.cut()
-        self._pool.close()
 
 
 class Reply(Relay):

@@ -15,20 +15,28 @@ from typing import TYPE_CHECKING, Any
 from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject, watch_frame
 from fastapi_core.codec import json as json_codec
-from fastapi_core.codec import protobuf
-from fastapi_core.codec.negotiate import MediaType
 from fastapi_core.http.exchange import Answer, Header, Stream, StreamWriter
+from fastapi_core.later import later
 from fastapi_core.request.context import RequestContext
-from fastapi_core.rest import render, wire
-from fastapi_core.rest.options import ListOptions, revision_of
-from fastapi_core.schema import normalize
 from fastapi_core.storage.interface import Code, StorageError
 
 if TYPE_CHECKING:
     from fastapi_core._ext.selector import Matcher
+    from fastapi_core.codec import protobuf
+    from fastapi_core.codec.negotiate import MediaType
+    from fastapi_core.rest import options as rest_options
+    from fastapi_core.rest import render, wire
+    from fastapi_core.rest.options import ListOptions
     from fastapi_core.rest.scope import Scope
+    from fastapi_core.schema import normalize
     from fastapi_core.storage.cacher.changes import WatchEvent
     from fastapi_core.storage.cacher.watchers import Watcher
+else:
+    protobuf = later("fastapi_core.codec.protobuf")
+    rest_options = later("fastapi_core.rest.options")
+    render = later("fastapi_core.rest.render")
+    wire = later("fastapi_core.rest.wire")
+    normalize = later("fastapi_core.schema.normalize")
 
 MAX_BUFFERED = 16 << 20
 BOOKMARK_PERIOD = 60.0
@@ -58,7 +66,7 @@ class WatchServer:
         ):
             raise errors.not_acceptable((*WATCH_ACCEPTED,))
         matcher = scope.matcher(options)
-        revision = revision_of(options.resource_version)
+        revision = rest_options.revision_of(options.resource_version)
         watch = Watch(self, ctx, scope, options, media, matcher)
         initial = options.send_initial
         if initial is None:

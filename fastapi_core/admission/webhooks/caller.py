@@ -6,7 +6,6 @@ import asyncio
 import posixpath
 import ssl
 from base64 import b64decode
-from dataclasses import dataclass
 from math import ceil
 from urllib.parse import quote, urlsplit
 
@@ -17,6 +16,7 @@ from fastapi_core.errors import timeout as timed_out
 from fastapi_core.http.asking import ask
 from fastapi_core.http.client import BodyError, Target, UpstreamError
 from fastapi_core.http.pool import Pool
+from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import Tree
 from fastapi_core.registry.services import Resolver, ServiceError
 

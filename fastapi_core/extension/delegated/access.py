@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
-from fastapi_core.authn.outbound import KubeconfigError, Remote, client_tls, kubeconfig_files, load_kubeconfig
+from fastapi_core.authn.outbound import KubeconfigError, Program, Remote, client_tls, kubeconfig_files, load_kubeconfig
 from fastapi_core.http.client import Target
 from fastapi_core.obs.files import FileWatcher
 
@@ -51,10 +51,10 @@ class Access:
         files.follow(self.files, self.reload)
 
 
-def by_kubeconfig(path: str) -> Access:
-    """The server and user of the file's current context. Raises AccessError."""
+def by_kubeconfig(path: str, run: Program | None = None) -> Access:
+    """The server and user of the file's current context; `run` as for `load_kubeconfig`. Raises AccessError."""
     try:
-        return Access(lambda: load_kubeconfig(path), kubeconfig_files(path))
+        return Access(lambda: load_kubeconfig(path, run), kubeconfig_files(path))
     except OSError as error:
         raise AccessError(f"{path!r}: {error.strerror or error}") from None
     except KubeconfigError as error:

@@ -25,10 +25,9 @@ REDIRECTED = "the backend attempted to redirect this request, which is not permi
 DISCOVERY_SECONDS = 5.0
 """How long the document of a group version is waited for."""
 _TEXT: Header = (b"Content-Type", b"text/plain; charset=utf-8")
-#: Methods that may be sent again when a kept connection turns out to have ended.
-_REPEATABLE = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})
-#: Methods that may be sent again although a backend has read the request.
-_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+#: Methods that are sent again when a connection ends before its answer has a head. A write may have been carried out all the same,
+#: and its client would be told of a conflict with itself.
+_REPEATABLE = frozenset({"GET", "HEAD", "OPTIONS"})
 _BODIES = frozenset({"POST", "PUT", "PATCH"})
 
 
@@ -204,12 +203,10 @@ class Passage(Relay):
         self.answer.set_result(self._proxied.unreachable(str(error)))
 
     def _may_repeat(self, error: UpstreamError, untouched: bool) -> bool:
-        """A backend that goes takes its kept connections along, and what it was asked just now and has not begun to answer:
-        the former is asked again where repeating changes nothing more, the latter where nothing was to change at all."""
-        method = self._ctx.request.method
-        if untouched:
-            return method in _REPEATABLE
-        return method in _SAFE and not self.status and isinstance(error.__cause__, OSError | EOFError)
+        """A backend that goes takes its kept connections along, and what it has read and not begun to answer."""
+        if self._ctx.request.method not in _REPEATABLE:
+            return False
+        return untouched or (not self.status and isinstance(error.__cause__, OSError | EOFError))
 
     def _refused(self) -> bool:
         """Answer 502 instead of a redirect, when that is wanted."""
