@@ -99,13 +99,12 @@ class Extension:
     @property
     def description(self) -> Description:
         """What is served, for the registration. Raises ModelError for kinds that cannot be."""
-        from fastapi_core.extension.serving import served
+        from fastapi_core.extension.serving import definitions
 
         found: list[ServedResource] = []
         versions: dict[tuple[str, str], GroupVersion] = {}
         own = self.group_version
-        for kind in self.kinds:
-            d = served(kind)
+        for d in (d for kind in self.kinds for d in definitions(kind)):
             versions.setdefault(
                 (d.group, d.version), GroupVersion(d.group, d.version, own.group_priority, own.version_priority)
             )

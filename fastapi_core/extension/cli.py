@@ -24,8 +24,14 @@ def main(app: Extension, arguments: Sequence[str] | None = None) -> int:
         return _serve(app, args)
     if command in ("register", "unregister"):
         from fastapi_core.extension import register
+        from fastapi_core.extension.models import ModelError
 
-        return (register.register if command == "register" else register.unregister)(app.description, args)
+        try:
+            description = app.description
+        except ModelError as error:
+            _say(app, str(error))
+            return 1
+        return (register.register if command == "register" else register.unregister)(description, args)
     _say(app, f"unknown command {command!r}, it is one of serve, register, unregister")
     return 2
 

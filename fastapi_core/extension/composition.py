@@ -163,21 +163,24 @@ def _composed(app: Extension, options: Options, config: ServerConfig, store: Sto
     Tasks(app.tasks).install(server)
     for kind in app.kinds:
         kind.objects.bind(server.loopback)
+        for version in kind.versions if isinstance(kind, Stored) else ():
+            version.objects.bind(server.loopback)
     router = Router(_routes(app, server, kinds))
     return server
 
 
 def _routes(app: Extension, server: GenericServer, kinds: list[ServedKind]) -> list[Route]:
     """Every path there is."""
-    definitions = [kind.definition for kind in kinds]
+    tables = [table for kind in kinds for table in kind.tables()]
+    definitions = [definition for definition, _ in tables]
     own = app.group_version
     priorities = {d.group: GroupPriority(own.group_priority, other=own.version_priority) for d in definitions}
     discovery = DiscoveryEndpoints(DiscoveryDocuments(definitions, group_priorities=priorities), _yaml)
     described = [found for kind in kinds for found in kind.described()]
     openapi = OpenAPIEndpoints(OpenAPIDocuments((), custom=described, generic=("apis", "version")))
     routes: list[Route] = []
-    for kind in kinds:
-        routes += resource_routes(kind.definition, kind.endpoints)
+    for definition, endpoints in tables:
+        routes += resource_routes(definition, endpoints)
     routes += [*discovery.routes(), *openapi.routes(), *server_routes.routes(server)]
     export_version_metrics(server.metrics, VersionInfo(product_version=__version__).tree())
     return routes + index_routes(routes, __version__)

@@ -78,6 +78,8 @@ class Declaration(Generic[T]):
     selectable: tuple[str, ...] = ()
     status: bool = False
     scale: Scale | None = None
+    kept_version: str = ""
+    """In which version objects are kept, where it is another one."""
 
     @property
     def kind(self) -> str:
@@ -108,10 +110,6 @@ class Declaration(Generic[T]):
         """As custom resources know their versions."""
         return Version(self.version, True, True, "", self.status, self.scale, (), self.selectable)
 
-    def family(self, form: SchemaForm) -> Family:
-        scales = {} if self.scale is None else {self.group_version: tuple(f"f:{s}" for s in steps(self.scale.spec))}
-        return Family(self.group, {self.version: form}, scales)
-
     def definition(
         self, form: SchemaForm, verbs: Sequence[str], subresources: Mapping[str, Subresource], *, unconditional: bool
     ) -> ResourceDefinition:
@@ -126,7 +124,7 @@ class Declaration(Generic[T]):
             verbs=tuple(verbs),
             type=CustomType(f"{self.group_version}.{self.kind}", form),
             storage_group=self.group,
-            storage_version=self.version,
+            storage_version=self.kept_version or self.version,
             key_prefix=self.key_prefix,
             short_names=self.short_names,
             categories=self.categories,
@@ -161,6 +159,16 @@ def declare(model: Any, plural: str, options: KindOptions, own: GroupVersion) ->
     )
     declared.check()
     return declared
+
+
+def family(declarations: Sequence[Declaration[Any]], forms: Mapping[str, LazyForm]) -> Family:
+    """What the versions of a kind know of each other."""
+    scales = {
+        declaration.group_version: tuple(f"f:{step}" for step in steps(declaration.scale.spec))
+        for declaration in declarations
+        if declaration.scale is not None
+    }
+    return Family(declarations[0].group, dict(forms), scales)
 
 
 def subresources(declaration: Declaration[Any], verbs: Sequence[str]) -> dict[str, Subresource]:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
 
 from fastapi_core import errors
+from fastapi_core.crd.definitions import Scale
 from fastapi_core.extension.client import Objects
+from fastapi_core.extension.columns import Column
 from fastapi_core.extension.declaration import Declaration
 from fastapi_core.extension.models import ModelError, model_of
 from fastapi_core.extension.request import Event, Listing, Request
 from fastapi_core.extension.rules import Prepare, Validate
 from fastapi_core.extension.subresources import Subresource
+from fastapi_core.extension.versions import Version
+from fastapi_core.registry.store import CONFLICT_TEXT
 
 T = TypeVar("T")
 B = TypeVar("B")
+V = TypeVar("V")
 
 Get = Callable[[Request, str], "T | Awaitable[T | None] | None"]
 List = Callable[[Request], "Listing[T] | Sequence[T] | Awaitable[Listing[T]] | Awaitable[Sequence[T]]"]
@@ -134,6 +139,23 @@ class Kind(Generic[T]):
         self.subresources[name] = made  # type: ignore[assignment]
         return made
 
+    # What handlers raise
+
+    def not_found(self, name: str) -> errors.APIError:
+        """404: there is no such object."""
+        return errors.not_found(self.declaration.plural, self.declaration.group, name)
+
+    def already_exists(self, name: str) -> errors.APIError:
+        """409 of a create: the name is taken."""
+        return errors.already_exists(self.declaration.plural, self.declaration.group, name)
+
+    def conflict(self, name: str, message: str = CONFLICT_TEXT) -> errors.APIError:
+        """409 of an update or delete: the object is another one than the handler was given. It is then called again with
+        the newest object where the client's request allows that."""
+        return errors.conflict(self.declaration.plural, self.declaration.group, name, message)
+
+    # Hooks
+
     def prepare(self, hook: Prepare[T]) -> Prepare[T]:
         """Decorator: `hook(new, old)` before each write is checked (`old` None for a new object).
 
@@ -185,7 +207,7 @@ class Resource(Kind[T]):
         """`handler(request)`: a generator of events behind `request.resource_version`, for one client.
 
         Initial events come from `list`; selectors are applied, bookmarks and the end in time are seen to. Raise
-        `expired(...)` for a version that is too old. An async generator is closed when the client goes; a plain
+        `fastapi_core.errors.expired(text)` for a version that is too old. An async generator is closed when the client goes; a plain
         generator takes a thread as long as the watch lasts."""
         self.handlers.watch = handler
         return handler
@@ -193,7 +215,7 @@ class Resource(Kind[T]):
     def create(self, handler: Create[T]) -> Create[T]:
         """`handler(request, object)`: keep a new object, and answer it as it is kept (None: as it was given).
 
-        It comes validated and stamped: uid, creationTimestamp, a generated name. Raise `already_exists(...)` for a
+        It comes validated and stamped: uid, creationTimestamp, a generated name. Raise `kind.already_exists(name)` for a
         name that is taken."""
         self.handlers.create = handler
         return handler
@@ -201,7 +223,7 @@ class Resource(Kind[T]):
     def update(self, handler: Update[T]) -> Update[T]:
         """`handler(request, object, old)`: keep a changed object. With `get` this gives patch and apply, too.
 
-        `old` is what `get` answered for this request; raise `conflict(...)` when the object has changed since: the
+        `old` is what `get` answered for this request; raise `kind.conflict(name)` when the object has changed since: the
         request is then tried again on the newest state. Through a subresource (`request.subresource`: status, scale)
         only that part differs."""
         self.handlers.update = handler
@@ -220,3 +242,38 @@ class Resource(Kind[T]):
 
 class Stored(Kind[T]):
     """A kind whose objects the framework keeps; made by `Extension.stored`. All verbs are served."""
+
+    def __init__(self, declaration: Declaration[T]) -> None:
+        super().__init__(declaration)
+        self.versions: list[Version[T, Any]] = []
+
+    def version(
+        self,
+        name: str,
+        model: type[V],
+        *,
+        show: Callable[[T], V],
+        keep: Callable[[V], T],
+        columns: Sequence[Column] = (),
+        selectable: Sequence[str] = (),
+        scale: Scale | None = None,
+    ) -> Version[T, V]:
+        """Serve the kind in another version (`v2`), too: as objects of `model`.
+
+        `show` makes such an object of one that is kept, `keep` the other way; they must lose nothing that their version can
+        say, and run on the event loop. Hooks see objects of the kept version, whichever version a request speaks."""
+        declaration = replace(
+            self.declaration,
+            model=model_of(model, self.declaration.kind),
+            version=name,
+            columns=tuple(columns),
+            selectable=tuple(selectable),
+            scale=scale,
+            kept_version=self.declaration.version,
+        )
+        declaration.check()
+        if name == self.declaration.version or any(name == other.declaration.version for other in self.versions):
+            raise ModelError(f"{declaration.group_version} has {declaration.kind} already")
+        made: Version[T, V] = Version(declaration, show, keep, Objects(declaration))  # type: ignore[arg-type]
+        self.versions.append(made)
+        return made

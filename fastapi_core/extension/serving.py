@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 
-from fastapi_core.extension.declaration import SchemaForm, subresources
-from fastapi_core.extension.kinds import Kind, Resource
+from fastapi_core.extension.declaration import SchemaForm, family, subresources
+from fastapi_core.extension.kinds import Kind, Resource, Stored
+from fastapi_core.extension.versions import Conversion, Version
 from fastapi_core.openapi.custom import CustomKind
 from fastapi_core.registry.definition import ResourceDefinition
 
@@ -55,6 +56,19 @@ def served(kind: Kind[Any], form: SchemaForm | None = None) -> ResourceDefinitio
     )
 
 
+def definitions(kind: Kind[Any]) -> list[ResourceDefinition]:
+    """A kind in all its versions, the kept one first."""
+    found = [served(kind)]
+    if isinstance(kind, Stored):
+        found += [_version(version, SchemaForm(version.declaration.model.schema)) for version in kind.versions]
+    return found
+
+
+def _version(version: Version[Any, Any], form: SchemaForm) -> ResourceDefinition:
+    declaration = version.declaration
+    return declaration.definition(form, VERBS, subresources(declaration, VERBS), unconditional=False)
+
+
 class ServedKind:
     """One kind of a composed server."""
 
@@ -67,31 +81,37 @@ class ServedKind:
         self._around = around
         rules: KindRules[Any] = KindRules(kind.declaration, self.form, *kind.rules)
         made = self._computed if isinstance(kind, Resource) else self._stored
+        self.versions: list[ServedVersion] = []
         self.scope, self.endpoints = made(rules)
         for sub in kind.subresources.values():
             self.endpoints |= sub.endpoints(self.scope, around.runner, around.connections)
 
-    def _scope(self, rules: Any, store: Any, *, computed: bool) -> KindScope:
-        from fastapi_core.extension.scope import KindScope
-
-        return KindScope(
-            self.kind.declaration,
-            self.form,
-            rules,
-            self.definition,
-            store,
-            self._around.authorizer,
-            computed=computed,
-        )
-
     def _stored(self, rules: Any) -> tuple[KindScope, dict[str, Endpoint]]:
         from fastapi_core.crd.scope import CustomStore
         from fastapi_core.extension import endpoints
+        from fastapi_core.extension.rules import KindRules
+        from fastapi_core.extension.scope import KindScope
 
         assert self._around.store is not None
         storage, cacher = self._around.store
+        kind = cast("Stored[Any]", self.kind)
         store = CustomStore(self.definition, storage, cacher.resource(self.definition.key_prefix))
-        scope = self._scope(rules, store, computed=False)
+        declarations = [kind.declaration, *(version.declaration for version in kind.versions)]
+        forms = {d.version: SchemaForm(d.model.schema) for d in declarations} | {kind.declaration.version: self.form}
+        relatives = family(declarations, forms)
+        convert = Conversion(kind.declaration, kind.versions) if kind.versions else None
+        authorizer = self._around.authorizer
+        scope = KindScope(
+            kind.declaration, relatives, rules, self.definition, store, authorizer, computed=False, convert=convert
+        )
+        for version in kind.versions:
+            form = forms[version.declaration.version]
+            definition = _version(version, form)
+            own: KindRules[Any] = KindRules(version.bridged(), form, *kind.rules)
+            other = KindScope(
+                version.declaration, relatives, own, definition, store, authorizer, computed=False, convert=convert
+            )
+            self.versions.append(ServedVersion(version, definition, endpoints.stored(other, self._around.watches)))
         probe: dict[str, Any] = {}
         self.form.default(probe)
         if not (self.kind.declaration.status and "status" in probe):
@@ -101,12 +121,21 @@ class ServedKind:
     def _computed(self, rules: Any) -> tuple[KindScope, dict[str, Endpoint]]:
         from fastapi_core.extension import endpoints
         from fastapi_core.extension.request import Request
+        from fastapi_core.extension.scope import KindScope
         from fastapi_core.extension.source import Origin, RequestStore
         from fastapi_core.request.context import LOOPBACK
 
         kind = cast("Resource[Any]", self.kind)
         origin = Origin(kind.declaration, self.definition, kind.handlers, self._around.runner)
-        scope = self._scope(rules, RequestStore(origin, Request(user=LOOPBACK, verb="")), computed=True)
+        scope = KindScope(
+            kind.declaration,
+            family([kind.declaration], {kind.declaration.version: self.form}),
+            rules,
+            self.definition,
+            RequestStore(origin, Request(user=LOOPBACK, verb="")),
+            self._around.authorizer,
+            computed=True,
+        )
         return scope, endpoints.computed(scope, origin, self._around.watches)
 
     def described(self) -> list[CustomKind]:
@@ -114,7 +143,23 @@ class ServedKind:
         found = [_described(self.definition, lambda: self.kind.declaration.model.schema)]
         for sub in self.kind.subresources.values():
             found.append(_described(sub.definition(), lambda sub=sub: sub.model.schema))  # type: ignore[misc]
+        for served in self.versions:
+            schema = served.version.declaration.model.schema
+            found.append(_described(served.definition, lambda schema=schema: schema))  # type: ignore[misc]
         return found
+
+    def tables(self) -> list[tuple[ResourceDefinition, dict[str, Endpoint]]]:
+        """Definitions and endpoints of all versions."""
+        return [(self.definition, self.endpoints), *((v.definition, v.endpoints) for v in self.versions)]
+
+
+@dataclass(frozen=True, slots=True)
+class ServedVersion:
+    """A further version of a kind that is kept."""
+
+    version: Version[Any, Any]
+    definition: ResourceDefinition
+    endpoints: dict[str, Endpoint]
 
 
 def _described(definition: ResourceDefinition, schema: Callable[[], dict[str, Any]]) -> CustomKind:

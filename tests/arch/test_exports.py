@@ -19,6 +19,9 @@ PUBLIC = {
     "storage/interface.py": {"Code", "Event", "Events", "KeyValue", "Listener", "Page", "Storage", "StorageError"},
     "http/exchange.py": {"Answer", "Handler", "Header", "Response", "Stream", "StreamWriter"},
     "testing/server.py": {"RunningServer"},
+    "testing/conformance/target.py": {"Credential", "NOBODY", "Target", "TargetError"},
+    "testing/conformance/report.py": {"Outcome", "Report", "Result", "UNSERVED"},
+    "testing/conformance/runner.py": {"Listener", "Options", "Session", "outcome_of", "run", "run_async", "selected"},
 }  # fmt: skip
 
 

@@ -7,12 +7,11 @@ that has a default is left out of the tree.
 from __future__ import annotations
 
 import dataclasses
-import enum
 from functools import cache
 from typing import Any, get_type_hints
 
 from fastapi_core.extension.models.base import Model, ModelError, Tree, whole
-from fastapi_core.extension.models.values import Codec, Codecs
+from fastapi_core.extension.models.values import Codec, Codecs, same
 from fastapi_core.extension.objects import Field, ObjectMeta
 
 
@@ -137,27 +136,32 @@ def _loader(source: type, members: list[_Member]) -> Any:
 
 
 def _dumper(members: list[_Member]) -> Any:
+    # Objects of a list are dumped one after the other: what can be known before is.
+    plan = [
+        (
+            member.field.name,
+            member.json,
+            None if member.codec.dump is same else member.codec.dump,
+            member.optional and member.codec.emptiable,
+            member.optional and member.codec.structure,
+        )
+        for member in members
+    ]
+
     def dump(value: Any) -> Tree:
         tree: Tree = {}
-        for member in members:
-            found = getattr(value, member.field.name)
-            if found is None or (member.optional and _empty(found)):
+        for name, json, convert, emptiable, structured in plan:
+            found = getattr(value, name)
+            if found is None or (emptiable and not found):
                 continue
-            made = member.codec.dump(found)
-            if member.optional and made == {}:
-                continue
-            tree[member.json] = made
+            if convert is not None:
+                found = convert(found)
+                if structured and not found:
+                    continue
+            tree[json] = found
         return tree
 
     return dump
-
-
-def _empty(value: Any) -> bool:
-    return isinstance(value, str | bytes | list | tuple | dict | set | frozenset) and not value and not _named(value)
-
-
-def _named(value: Any) -> bool:
-    return isinstance(value, enum.Enum)
 
 
 __all__ = ["Field", "camel", "dump_metadata", "load_metadata", "model", "structure"]

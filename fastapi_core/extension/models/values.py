@@ -26,19 +26,22 @@ _LISTS: Final = (list, tuple, set, frozenset, collections.abc.Sequence, collecti
 _MAPS: Final = (dict, Mapping, collections.abc.MutableMapping)
 
 
-def _same(value: Any) -> Any:
+def same(value: Any) -> Any:
+    """What stands in a tree as it is."""
     return value
 
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """One annotation: its schema, and both directions. `name` is one given by `Field(name=...)`."""
+    """One annotation: its schema, and both directions. `name` is one given by `Field(name=...)`; `emptiable` tells that
+    there are empty values, which say no more than none."""
 
     schema: Tree
-    load: Callable[[Any], Any] = _same
-    dump: Callable[[Any], Any] = _same
+    load: Callable[[Any], Any] = same
+    dump: Callable[[Any], Any] = same
     structure: bool = False
     name: str = ""
+    emptiable: bool = False
 
 
 def _time(value: datetime) -> str:
@@ -56,19 +59,24 @@ def _timedelta(text: str) -> timedelta:
 
 
 _SCALARS: Final[dict[Any, Codec]] = {
-    str: Codec({"type": "string"}),
+    str: Codec({"type": "string"}, emptiable=True),
     bool: Codec({"type": "boolean"}),
     int: Codec({"type": "integer", "format": "int64"}),
     float: Codec({"type": "number", "format": "double"}, float, float),
-    bytes: Codec({"type": "string", "format": "byte"}, base64.b64decode, lambda raw: base64.b64encode(raw).decode()),
+    bytes: Codec(
+        {"type": "string", "format": "byte"},
+        base64.b64decode,
+        lambda raw: base64.b64encode(raw).decode(),
+        emptiable=True,
+    ),
     datetime: Codec({"type": "string", "format": "date-time"}, clock.parse, _time),
     date: Codec({"type": "string", "format": "date"}, date.fromisoformat, date.isoformat),
     timedelta: Codec({"type": "string"}, _timedelta, _duration),
-    Quantity: Codec({**_INT_OR_STRING, "pattern": QUANTITY}, lambda value: Quantity(value), str),
+    Quantity: Codec({**_INT_OR_STRING, "pattern": QUANTITY}, lambda value: Quantity(value), str, emptiable=True),
     Any: Codec(dict(ANYTHING)),
     object: Codec(dict(ANYTHING)),
-    dict: Codec({"type": "object", PRESERVE: True}, dict, dict),
-    list: Codec({"type": "array", "items": dict(ANYTHING)}, list, list),
+    dict: Codec({"type": "object", PRESERVE: True}, dict, dict, emptiable=True),
+    list: Codec({"type": "array", "items": dict(ANYTHING)}, list, list, emptiable=True),
 }
 
 
@@ -107,7 +115,7 @@ class Codecs:
             codec = _choice([member.value for member in hint])
             return Codec(codec.schema, hint, lambda member: hint(member).value)
         if issubclass(hint, str):
-            return Codec({"type": "string"}, hint, str)
+            return Codec({"type": "string"}, hint, str, emptiable=True)
         raise ModelError(f"{hint.__name__} has no schema: use a dataclass, or Any for an object of any form")
 
     def _union(self, members: list[Any]) -> Codec:
@@ -129,8 +137,12 @@ class Codecs:
             schema["x-kubernetes-list-type"] = "set"
         load, dump = item.load, item.dump
         if unique:
-            return Codec(schema, lambda value: make(map(load, value)), lambda value: sorted(map(dump, value)))
-        return Codec(schema, lambda value: make(map(load, value)), lambda value: [dump(one) for one in value])
+            return Codec(
+                schema, lambda value: make(map(load, value)), lambda value: sorted(map(dump, value)), emptiable=True
+            )
+        return Codec(
+            schema, lambda value: make(map(load, value)), lambda value: [dump(one) for one in value], emptiable=True
+        )
 
     def _map(self, arguments: tuple[Any, ...]) -> Codec:
         key, value = arguments
@@ -141,7 +153,8 @@ class Codecs:
         return Codec(
             {"type": "object", "additionalProperties": item.schema},
             lambda found: {name: load(one) for name, one in found.items()},
-            lambda found: {name: dump(one) for name, one in found.items()},
+            dict if dump is same else lambda found: {name: dump(one) for name, one in found.items()},
+            emptiable=True,
         )
 
 

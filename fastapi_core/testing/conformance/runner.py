@@ -57,8 +57,12 @@ class Session:
         self._checks = selected(options.only, options.skip)
         self._subjects: list[Subject] = []
         self._around: Surroundings | None = None
-        with _answering(target):
-            self._resources = discover(self._client, options.group, options.version, options.resources)
+        try:
+            with _answering(target):
+                self._resources = discover(self._client, options.group, options.version, options.resources)
+        except TargetError:
+            self._client.close()
+            raise
 
     def cases(self) -> list[tuple[Check, int]]:
         """What there is to try: each check with the number of its resource."""

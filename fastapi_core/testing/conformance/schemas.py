@@ -89,12 +89,14 @@ class Schema:
         return True if kind == "boolean" else {} if depth == 0 or node.get(PRESERVE) else 1
 
     def _object(self, depth: int, full: bool) -> Tree:
+        if depth >= _DEEP:
+            return {}
         declared = self.node.get("properties") or {}
         wanted = [name for name in declared if full and depth < 4] or list(self.node.get("required") or ())
         made = {name: self.at(declared[name]).make(depth + 1, full=full) for name in wanted if name in declared}
         if not made and self.node.get("minProperties") and isinstance(self.node.get("additionalProperties"), dict):
             made["a"] = self.at(self.node["additionalProperties"]).make(depth + 1)
-        return made if depth < _DEEP else {}
+        return made
 
     def strings(self, path: tuple[str, ...] = (), depth: int = 0) -> Iterator[tuple[str, ...]]:
         """Paths to strings that take any text: properties without limits, and members of maps of strings."""

@@ -260,6 +260,13 @@ class Subject:
         answer = self.listing(query, namespace=namespace)
         return items(answer), answer
 
+    def stranger(self) -> str:
+        """An object of the collection that is not the kit's; empty when there is none. Nobody else's may be deleted."""
+        for item in items(self.listing()):
+            if (metadata(item).get("labels") or {}).get(LABEL) != self.around.run:
+                return name_of(item) or "an object without a name"
+        return ""
+
     def version(self) -> str:
         """The resource version of the collection, for a watch to start from."""
         _, answer = self.listed({"limit": 1})

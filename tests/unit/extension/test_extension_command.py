@@ -123,6 +123,9 @@ def test_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(app, ["serve", "--secure-port=x"]) == 2
     assert capsys.readouterr().err.startswith("a-example-com: --secure-port")
     assert main(app, ["register", "--help"]) == 0
+    app.kind(Thing, "others", kind="Other")
+    assert main(app, ["register"]) == 1
+    assert "Other: there is no handler" in capsys.readouterr().err
 
 
 def test_extensions_named_on_command_lines(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def database(name: str = "shop", engine: str = "postgres", size: int = 1) -> dic
 
 async def ready(served: Served, name: str = "shop") -> dict[str, object]:
     """The database once it is up: the watch says when."""
-    async for event in served.server.loopback.watch(f"{DBS}?watch=1&fieldSelector=metadata.name%3D{name}"):
+    async for event in served.watch(f"{DBS}?watch=1&fieldSelector=metadata.name%3D{name}"):
         found: dict[str, dict[str, object]] = event["object"]
         if (found.get("status") or {}).get("observedGeneration") == found["metadata"]["generation"]:
             return found

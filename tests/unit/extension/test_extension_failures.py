@@ -86,3 +86,10 @@ async def test_a_slow_handler_holds_up_nobody_and_is_given_up_in_time() -> None:
             assert status == 504
     finally:
         hold.set()
+
+
+def test_errors_of_a_kind() -> None:
+    files = Extension("files.example.com/v1").kind(File, "files")
+    assert str(files.not_found("a")) == 'files.files.example.com "a" not found'
+    assert files.already_exists("a").reason == "AlreadyExists"
+    assert "the object has been modified" in str(files.conflict("a"))

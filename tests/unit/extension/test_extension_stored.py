@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from fastapi_core.extension import AGE, APIError, Column, Extension, Field, FieldError, ObjectMeta, Scale, Stored
-from tests.fixtures.extension import APPLY, MERGE, TABLE, serving
+from tests.fixtures.extension import APPLY, MERGE, TABLE, serving, told
 
 ROOT = "/apis/db.example.com/v1"
 DBS = f"{ROOT}/namespaces/default/databases"
@@ -147,10 +147,10 @@ async def test_lists_watches_and_tables() -> None:
         await served.good("PATCH", f"{DBS}/b", {"metadata": {"labels": {"n": "x"}}}, MERGE)
         await served.good("DELETE", f"{DBS}/a")
         query = f"watch=1&resourceVersion={version}&timeoutSeconds=1"
-        events = await served.events(f"{DBS}?{query}")
-        assert [(kind, name) for kind, name, _ in events] == [("MODIFIED", "b"), ("DELETED", "a")]
-        events = await served.events(f"{DBS}?{query}&labelSelector=n%3Db")
-        assert [(kind, name) for kind, name, _ in events] == [("DELETED", "b")]
+        found = await told(served, f"{DBS}?{query}")
+        assert [(kind, name) for kind, name, _ in found] == [("MODIFIED", "b"), ("DELETED", "a")]
+        found = await told(served, f"{DBS}?{query}&labelSelector=n%3Db")
+        assert [(kind, name) for kind, name, _ in found] == [("DELETED", "b")]
         gone = await served.good("DELETE", DBS)
         assert len(gone["items"]) == 2
         assert (await served.good("GET", DBS))["items"] == []

@@ -12,7 +12,7 @@ import pytest
 from fastapi_core import errors
 from fastapi_core.extension import Event, Extension, Feed, Listing, ObjectMeta, Request
 from fastapi_core.extension.sync import events_of
-from tests.fixtures.extension import TABLE, Served, serving
+from tests.fixtures.extension import TABLE, Served, serving, told
 
 FILES = "/apis/files.example.com/v1/namespaces/default/files"
 ALL = "/apis/files.example.com/v1/files"
@@ -33,8 +33,7 @@ Found = list[tuple[str, str, str]]
 
 async def watched(served: Served, path: str) -> Found:
     return [
-        (kind, name, obj.get("metadata", {}).get("resourceVersion", ""))
-        for kind, name, obj in await served.events(path)
+        (kind, name, obj.get("metadata", {}).get("resourceVersion", "")) for kind, name, obj in await told(served, path)
     ]
 
 
@@ -127,13 +126,13 @@ async def test_bookmarks() -> None:
     script = story()
     async with serving(script.app) as served:
         query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
-        events = await served.events(f"{FILES}?{query}")
-        kinds = [kind for kind, _, _ in events]
+        found = await told(served, f"{FILES}?{query}")
+        kinds = [kind for kind, _, _ in found]
         assert kinds[:3] == ["ADDED", "ADDED", "BOOKMARK"]
-        metadata = events[2][2]["metadata"]
+        metadata = found[2][2]["metadata"]
         assert metadata["annotations"] == {"k8s.io/initial-events-end": "true"}
         assert metadata["resourceVersion"] == "5"
-        assert events[2][2]["kind"] == "File"
+        assert found[2][2]["kind"] == "File"
 
 
 async def test_tables_of_watches() -> None:
@@ -153,9 +152,9 @@ async def test_errors_end_a_watch() -> None:
     ):
         script = Script([], 5, [Event("ADDED", file("a", 6))], end)
         async with serving(script.app) as served:
-            events = await served.events(f"{FILES}?watch=1")
-            assert [kind for kind, _, _ in events] == ["ADDED", "ERROR"]
-            status = events[-1][2]
+            found = await told(served, f"{FILES}?watch=1")
+            assert [kind for kind, _, _ in found] == ["ADDED", "ERROR"]
+            status = found[-1][2]
             assert (status["kind"], status["code"], status["message"]) == ("Status", code, text)
 
 
@@ -178,7 +177,7 @@ async def test_a_generator_is_closed_with_its_client() -> None:
             closed.set()
 
     async with serving(app) as served:
-        stream = served.server.loopback.watch(f"{FILES}?watch=1")
+        stream = served.watch(f"{FILES}?watch=1")
         assert (await anext(stream))["type"] == "ADDED"
         assert began.is_set()
         await stream.aclose()
@@ -188,7 +187,7 @@ async def test_a_generator_is_closed_with_its_client() -> None:
         assert await watched(served, f"{FILES}?watch=1&timeoutSeconds=1") == [("ADDED", "a", "2")]
         await asyncio.wait_for(closed.wait(), 10)
         closed.clear()
-        last = served.server.loopback.watch(f"{FILES}?watch=1")
+        last = served.watch(f"{FILES}?watch=1")
         await anext(last)
     # And with the server.
     await asyncio.wait_for(closed.wait(), 10)
@@ -241,7 +240,7 @@ async def test_a_feed_is_read_and_watched() -> None:
         listed = await served.good("GET", FILES)
         version = listed["metadata"]["resourceVersion"]
         assert [item["metadata"]["name"] for item in listed["items"]] == ["a"]
-        stream = served.server.loopback.watch(f"{FILES}?watch=1&resourceVersion={version}")
+        stream = served.watch(f"{FILES}?watch=1&resourceVersion={version}")
         waiting = asyncio.ensure_future(anext(stream))
         await asyncio.sleep(0)
         put(feed, "b", x="1")
@@ -272,7 +271,7 @@ async def test_a_feed_forgets() -> None:
         version = (await served.good("GET", FILES))["metadata"]["resourceVersion"]
         for number in range(3):
             put(feed, "a", str(number))
-        events = await served.events(f"{FILES}?watch=1&resourceVersion={version}")
-        assert [(kind, obj["code"]) for kind, _, obj in events] == [("ERROR", 410)]
-        events = await served.events(f"{FILES}?watch=1&resourceVersion=1")
-        assert events[0][2]["reason"] == "Expired"
+        found = await told(served, f"{FILES}?watch=1&resourceVersion={version}")
+        assert [(kind, obj["code"]) for kind, _, obj in found] == [("ERROR", 410)]
+        found = await told(served, f"{FILES}?watch=1&resourceVersion=1")
+        assert found[0][2]["reason"] == "Expired"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 from fastapi_core.testing import conformance
 from tests.fixtures.faulty import Fault, Relay
 
-#: Each waits for seconds; once is enough.
+#: Each waits for seconds.
 SLOW = ("*.future-version", "start.bookmarks", "watch.timeout")
 SAMPLE = {"kind": "Database", "spec": {"engine": "mysql", "replicas": 1}, "status": {"phase": "Up", "replicas": 1}}
 
@@ -29,11 +31,21 @@ def run(relay: Relay, group: str, *resources: str, **options: object) -> conform
 
 def test_a_custom_resource_passes(relay: Relay) -> None:
     samples = [SAMPLE, {**SAMPLE, "spec": {"engine": "mysql", "replicas": 2}}]
-    report = run(relay, "conformance.example.com", samples=samples, skip=["get.future-version"])
+    report = run(relay, "conformance.example.com", samples=samples, skip=SLOW)
     assert report.ok, report.text()
     assert not report.failures(), report.text()
     assert {result.check for result in report.skipped} == {"discovery.unclaimed-verbs", "select.read-only"}
     assert not report.notes
+
+
+def test_what_takes_its_time_passes(relay: Relay) -> None:
+    """All of it at the same time."""
+    with ThreadPoolExecutor() as pool:
+        names = ["get.future-version", "list.future-version", "start.bookmarks", "watch.timeout"]
+        reports = pool.map(lambda name: run(relay, "", "configmaps", only=[name]), names)
+        for report in reports:
+            assert report.ok, report.text()
+            assert len(report.passed) == 1
 
 
 def test_a_built_in_resource_passes(relay: Relay) -> None:

@@ -85,7 +85,12 @@ def together_creates(t: Subject) -> None:
     for answer in answers:
         if answer.status != 201:
             error(answer, 409, "AlreadyExists")
-    demand(t.read(name_of(body)) == won[0].tree(), "the one that succeeded is stored", *answers, t.get(name_of(body)))
+    after = t.get(name_of(body))
+    same = (metadata(after.tree()).get("uid"), mark(after.tree())) == (
+        metadata(won[0].tree())["uid"],
+        mark(won[0].tree()),
+    )
+    demand(same, "the one that succeeded is stored", *answers, after)
 
 
 @check("together.deletes", needs="create get delete")
