@@ -52,7 +52,7 @@ class Aggregation:
         self._delegation = delegation
         metrics = completed.config.metrics
         self.directory = Directory(resources.stores[APISERVICES])
-        self.registrations = Registrations(resources.stores[APISERVICES])
+        self.registrations = Registrations(resources.stores[APISERVICES], self.directory)
         self.services = resources.backends.services
         self.services.own_port = lambda: server.port
         self.resolver = Resolver(self.services, Way.ENDPOINTS if options.enable_aggregator_routing else Way.CLUSTER)

@@ -59,7 +59,7 @@ class Directory:
 
     def __init__(self) -> None:
         self.services: dict[str, tuple[APIService, ...]] = {}
-        self.tell: Callable[[APIService | None, APIService | None], None] = lambda before, now: None
+        self.tell: Callable[[str], None] = lambda group: None
 
     @property
     def groups(self) -> list[str]:
@@ -68,14 +68,14 @@ class Directory:
     def group(self, name: str) -> tuple[APIService, ...]:
         return self.services.get(name, ())
 
-    def listen(self, changed: Callable[[APIService | None, APIService | None], None]) -> None:
-        self.tell = changed
+    def listen_groups(self, noted: Callable[[str], None]) -> None:
+        self.tell = noted
 
     def register(self, number: int) -> None:
         backing = Backing("n", "s", 443)
         now = APIService(f"v1.g{number}", f"g{number}", "v1", number, 1, backing, True, b"", available=True, uid="u")
         self.services[now.group] = (now,)
-        self.tell(None, now)
+        self.tell(now.group)
 
 
 async def test_hundreds_of_changes_are_seen_to_before_somebody_asks() -> None:
