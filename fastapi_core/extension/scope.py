@@ -90,12 +90,12 @@ class KindScope(CustomScope):
 
     def _defaulted(self, obj: CachedObject) -> Tree:
         tree = super()._defaulted(obj)
-        if self._between is None or tree.get("apiVersion") == self._group_version:
+        if self._between is None or tree.get("apiVersion") == self.group_version:
             return tree
-        return self._between(tree, self._group_version)
+        return self._between(tree, self.group_version)
 
     def to_storage(self, tree: Tree) -> Tree | Awaitable[Tree]:
-        if self._between is None or self._group_version == self._stored_version:
+        if self._between is None or self.group_version == self._stored_version:
             return tree
         return self._stored_form(self._between(tree, self._stored_version))
 
@@ -104,5 +104,5 @@ class KindScope(CustomScope):
         found, convert = super()._owned(name), self._between
         if found is None or convert is None:
             return found
-        own = self._group_version
+        own = self.group_version
         return OwnedVersion(found.type, lambda tree: convert(tree, name), lambda tree: convert(tree, own))
