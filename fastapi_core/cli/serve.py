@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import shlex
 import signal
 import sys
@@ -14,12 +13,11 @@ from fastapi_core.options.flags import OptionsError
 from fastapi_core.options.serving import explain
 from fastapi_core.server.lifecycle import HookError
 from fastapi_core.server.notify import notify
-from fastapi_core.server.running import calm_collector, stop_on_signals
+from fastapi_core.server.running import calm_collector, finish, stop_on_signals
 from fastapi_core.storage.interface import StorageError
 
 if TYPE_CHECKING:
     from fastapi_core.options.complete import Completed
-    from fastapi_core.server.generic import GenericServer
 
 log = logs.get("serve")
 
@@ -39,7 +37,7 @@ async def serve(completed: Completed) -> int:
             _say_ready(completed, server.port)
             notify("READY=1\nSTATUS=Serving")
             tasks = [
-                asyncio.create_task(_finish(server), name="finishing"),
+                asyncio.create_task(finish(server), name="finishing"),
                 asyncio.create_task(_renew(completed, server.port), name="certificate-renewal"),
             ]
             await stop.wait()
@@ -52,14 +50,6 @@ async def serve(completed: Completed) -> int:
         print(f"fastapi-core: {explain(error, completed.options.serving)}", file=sys.stderr)
         return 1
     return 0
-
-
-async def _finish(server: GenericServer) -> None:
-    try:
-        await server.finish()
-    except Exception as error:
-        log.error("Not everything could be loaded ahead of its use", error)
-    gc.freeze()
 
 
 async def _renew(completed: Completed, port: int) -> None:

@@ -46,6 +46,7 @@ from fastapi_core.extension.objects import Field, IntOrString, ObjectMeta, Owner
 from fastapi_core.extension.request import Event, Listing, Request
 from fastapi_core.extension.subresources import Subresource
 from fastapi_core.extension.sync import quick
+from fastapi_core.extension.versions import Version
 from fastapi_core.request.context import User
 
 __all__ = [
@@ -75,5 +76,6 @@ __all__ = [
     "Stored",
     "Subresource",
     "User",
+    "Version",
     "quick",
 ]

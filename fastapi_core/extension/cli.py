@@ -75,7 +75,7 @@ async def _run(app: Extension, options: Options) -> int:
     from fastapi_core.options.serving import explain
     from fastapi_core.server.lifecycle import HookError
     from fastapi_core.server.notify import notify
-    from fastapi_core.server.running import calm_collector, stop_on_signals
+    from fastapi_core.server.running import calm_collector, finish, stop_on_signals
     from fastapi_core.storage.interface import StorageError
 
     stop = stop_on_signals()
@@ -88,9 +88,13 @@ async def _run(app: Extension, options: Options) -> int:
             print(f"Serving {', '.join(map(str, app.description.versions))} "
                   f"on {server_url(options.serving.bind_address, server.port)}", flush=True)  # fmt: skip
             notify("READY=1\nSTATUS=Serving")
-            renewal = asyncio.create_task(_renew(app, options), name="certificate-renewal")
+            tasks = [
+                asyncio.create_task(finish(server), name="finishing"),
+                asyncio.create_task(_renew(app, options), name="certificate-renewal"),
+            ]
             await stop.wait()
-            renewal.cancel()
+            for task in tasks:
+                task.cancel()
         finally:
             notify("STOPPING=1\nSTATUS=Shutting down")
             await server.stop()

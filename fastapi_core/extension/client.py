@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from urllib.parse import quote, urlencode
@@ -17,6 +18,8 @@ T = TypeVar("T")
 Tree = dict[str, Any]
 
 ATTEMPTS = 10
+#: Seconds between watches that tell nothing.
+PAUSE = 1.0
 
 
 class Objects(Generic[T]):
@@ -88,18 +91,24 @@ class Objects(Generic[T]):
         When the server has forgotten too much to go on, objects come as ADDED again: act on the state, not on the event.
         """
         version = ""
+        loop = asyncio.get_running_loop()
         while True:
+            began, told = loop.time(), False
             query = {"watch": "true", "allowWatchBookmarks": "true", **({"labelSelector": labels} if labels else {})}
             if version:
                 query["resourceVersion"] = version
             events = self._server().watch(f"{self._path(namespace)}?{urlencode(query)}")
             async for event in events:
+                told = True
                 if event["type"] == "ERROR":
                     version = ""
                     break
                 version = event["object"]["metadata"]["resourceVersion"]
                 if event["type"] != "BOOKMARK":
                     yield Event(event["type"], self._load(event["object"]))
+            if not told and loop.time() - began < PAUSE:
+                # Watches that end at once (--min-request-timeout=0) are no reason to be busy.
+                await asyncio.sleep(PAUSE)
 
     # Paths and trees
 

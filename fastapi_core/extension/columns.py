@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
+
+from fastapi_core.records import dataclass
 
 if TYPE_CHECKING:
     from fastapi_core.registry.printers import Printer, engine

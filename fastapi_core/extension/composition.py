@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +22,11 @@ from fastapi_core.extension.serving import Around, ServedKind
 from fastapi_core.extension.sync import Runner
 from fastapi_core.extension.tasks import Tasks
 from fastapi_core.http.tls import NamedCertificate, TLSFiles
+from fastapi_core.later import later
 from fastapi_core.obs.catalog import Metrics
 from fastapi_core.obs.files import FileWatcher
-from fastapi_core.openapi.documents import OpenAPIDocuments
 from fastapi_core.openapi.endpoints import OpenAPIEndpoints
+from fastapi_core.records import dataclass
 from fastapi_core.request.routing import Route, resource_routes
 from fastapi_core.rest.watch import WatchServer
 from fastapi_core.server import routes as server_routes
@@ -41,11 +41,16 @@ if TYPE_CHECKING:
     from fastapi_core.extension.app import Extension
     from fastapi_core.extension.delegated import Delegated
     from fastapi_core.extension.options import Options
+    from fastapi_core.openapi import documents as openapi_documents
     from fastapi_core.rest.scope import Scope
     from fastapi_core.storage.cacher.cacher import Cacher
     from fastapi_core.storage.compactor import Compactor
     from fastapi_core.storage.memory import MemoryStorage
     from fastapi_core.storage.sqlite.store import SqliteStorage
+else:
+    openapi_documents = later("fastapi_core.openapi.documents")
+
+_GENERIC = ("apis", "version")
 
 
 async def compose(
@@ -177,7 +182,7 @@ def _routes(app: Extension, server: GenericServer, kinds: list[ServedKind]) -> l
     priorities = {d.group: GroupPriority(own.group_priority, other=own.version_priority) for d in definitions}
     discovery = DiscoveryEndpoints(DiscoveryDocuments(definitions, group_priorities=priorities), _yaml)
     described = [found for kind in kinds for found in kind.described()]
-    openapi = OpenAPIEndpoints(OpenAPIDocuments((), custom=described, generic=("apis", "version")))
+    openapi = OpenAPIEndpoints(lambda: openapi_documents.OpenAPIDocuments((), custom=described, generic=_GENERIC))
     routes: list[Route] = []
     for definition, endpoints in tables:
         routes += resource_routes(definition, endpoints)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, TypedDict, TypeVar
 
 from fastapi_core.crd.definitions import Scale, Version
@@ -14,6 +13,7 @@ from fastapi_core.extension.columns import Column
 from fastapi_core.extension.description import GroupVersion
 from fastapi_core.extension.models import Model, ModelError, model_of
 from fastapi_core.meta import names
+from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import ResourceDefinition, Subresource, Tree
 from fastapi_core.structural.schema import Schema, compiled
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from fastapi_core.records import dataclass
 
 GROUP_PRIORITY = 1000
 VERSION_PRIORITY = 15

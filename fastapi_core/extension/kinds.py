@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from fastapi_core import errors
@@ -16,6 +16,7 @@ from fastapi_core.extension.request import Event, Listing, Request
 from fastapi_core.extension.rules import Prepare, Validate
 from fastapi_core.extension.subresources import Subresource
 from fastapi_core.extension.versions import Version
+from fastapi_core.records import dataclass
 from fastapi_core.registry.store import CONFLICT_TEXT
 
 T = TypeVar("T")

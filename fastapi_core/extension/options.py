@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from fastapi_core.extension.delegated import options as delegated
 from fastapi_core.options import audit, serving
 from fastapi_core.options.flags import STRING, OptionsError, flag, flags_of, parse
 from fastapi_core.options.groups import Generic, Logging
 from fastapi_core.options.options import check_generic, described
+from fastapi_core.records import dataclass
 
 
 @dataclass(slots=True)

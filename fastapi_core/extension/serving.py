@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,6 +12,7 @@ from fastapi_core.extension.declaration import SchemaForm, family, subresources
 from fastapi_core.extension.kinds import Kind, Resource, Stored
 from fastapi_core.extension.versions import Conversion, Version
 from fastapi_core.openapi.custom import CustomKind
+from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import ResourceDefinition
 
 if TYPE_CHECKING:

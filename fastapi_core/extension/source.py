@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from fastapi_core import errors
@@ -18,6 +18,7 @@ from fastapi_core._ext.objects import CachedObject
 from fastapi_core.extension.declaration import Declaration
 from fastapi_core.extension.request import Listing, Request
 from fastapi_core.extension.sync import Runner
+from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 from fastapi_core.registry.store import Page, ResourceStore, decode_token, encode_stored, encode_token
 from fastapi_core.storage.interface import Code, Storage, StorageError

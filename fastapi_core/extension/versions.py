@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from fastapi_core import errors
 from fastapi_core.extension.client import Objects
 from fastapi_core.extension.declaration import Declaration
 from fastapi_core.extension.models import Model
+from fastapi_core.records import dataclass
 
 T = TypeVar("T")
 V = TypeVar("V")

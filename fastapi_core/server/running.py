@@ -6,8 +6,12 @@ import asyncio
 import gc
 import os
 import signal
+from typing import TYPE_CHECKING
 
 from fastapi_core.obs import logs
+
+if TYPE_CHECKING:
+    from fastapi_core.server.generic import GenericServer
 
 log = logs.get("serve")
 
@@ -27,6 +31,15 @@ def _on_signal(number: signal.Signals, stop: asyncio.Event) -> None:
         os._exit(1)
     log.info("Shutting down", signal=number.name)
     stop.set()
+
+
+async def finish(server: GenericServer) -> None:
+    """Load what the start has put off, while requests are served."""
+    try:
+        await server.finish()
+    except Exception as error:
+        log.error("Not everything could be loaded ahead of its use", error)
+    gc.freeze()
 
 
 def calm_collector() -> None:

@@ -46,7 +46,7 @@ def test_public_names(module: str) -> None:
 EXTENSION = {
     "AGE", "APIError", "Column", "Connection", "Description", "Event", "Extension", "Feed", "Field", "FieldError",
     "GroupVersion", "IntOrString", "KindOptions", "Listing", "ModelError", "ObjectMeta", "Objects", "OwnerReference",
-    "Quantity", "Request", "Resource", "Scale", "Storage", "Stored", "Subresource", "User", "quick",
+    "Quantity", "Request", "Resource", "Scale", "Storage", "Stored", "Subresource", "User", "Version", "quick",
 }  # fmt: skip
 
 

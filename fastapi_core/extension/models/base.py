@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+from fastapi_core.records import dataclass
 
 T = TypeVar("T")
 Tree = dict[str, Any]

@@ -19,7 +19,7 @@ def model(source: type, kind: str = "") -> Model[Any]:
     """The model of a dataclass with a `metadata: ObjectMeta`."""
     name = kind or source.__name__
     members = {field.name for field in dataclasses.fields(source)}
-    if "metadata" not in members or get_type_hints(source).get("metadata") is not ObjectMeta:
+    if "metadata" not in members or _hints(source)["metadata"] is not ObjectMeta:
         raise ModelError(f"{source.__name__} needs a field `metadata: ObjectMeta`")
     if members & {"kind", "api_version"}:
         raise ModelError(f"{source.__name__}: kind and apiVersion are the framework's, leave the fields out")
@@ -85,7 +85,7 @@ def _structure(source: type, outer: tuple[type, ...]) -> Codec:
     if source in outer:
         raise ModelError(f"{source.__name__} contains itself, which no structural schema can say; use Any inside")
     codecs = Codecs(lambda inner: _structure(inner, (*outer, source)))
-    hints = get_type_hints(source, include_extras=True)
+    hints = _hints(source)
     members: list[_Member] = []
     properties: Tree = {}
     required: list[str] = []
@@ -113,6 +113,15 @@ def _structure(source: type, outer: tuple[type, ...]) -> Codec:
     if required:
         made["required"] = required
     return Codec(made, _loader(source, members), _dumper(members), structure=True)
+
+
+def _hints(source: type) -> dict[str, Any]:
+    try:
+        return get_type_hints(source, include_extras=True)
+    except NameError as error:
+        raise ModelError(
+            f"{source.__name__}: {error}; classes that annotations name stand at the top of a module"
+        ) from None
 
 
 def _description(source: type) -> str:

@@ -9,13 +9,13 @@ import enum
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from fastapi_core.extension.models.base import ANYTHING, PRESERVE, ModelError, Tree
 from fastapi_core.extension.objects import Field, Quantity
 from fastapi_core.meta import time as clock
+from fastapi_core.records import dataclass
 
 QUANTITY: Final = (
     r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"

@@ -233,3 +233,18 @@ async def test_background_tasks_work_on_objects() -> None:
         assert restarts == 2
     finally:
         tasks.PAUSE = before
+
+
+async def test_changes_go_on_over_watches_that_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fastapi_core.extension import client
+
+    monkeypatch.setattr(client, "PAUSE", 0.02)
+    app, found = databases()
+    async with serving(app, "--min-request-timeout=0") as served:
+        changes = found.objects.changes()
+        waiting = asyncio.ensure_future(anext(changes))
+        await served.good("POST", DBS, tree("a"))
+        assert (await waiting).object.metadata.name == "a"
+        await served.good("POST", DBS, tree("b"))
+        assert (await anext(changes)).object.metadata.name == "b"
+        await changes.aclose()

@@ -144,7 +144,7 @@ FAULTS: dict[str, list[Fault]] = {
         answering("GET watch", 404),
         claiming("GET item", 404, 404, {}),
     ],
-    "discovery.unclaimed-verbs": [answering("POST list", 201), answering("DELETE list", 200)],
+    "discovery.unclaimed-verbs": [answering("POST list", 201), answering("PATCH item", 200)],
     "discovery.subresources": [answering("GET scale", 404), editing("GET status", lambda tree: tree.update(kind="X"))],
     "openapi.v3-index": [
         replacing("GET /openapi/v3", b"?hash=", b"?"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -69,3 +70,14 @@ def test_fault_is_found(
     assert outcome is conformance.Outcome.FAIL, reason
     # By the rule, not by stumbling.
     assert not reason[0].startswith("expected: an answer"), reason
+
+
+def test_deleting_many_without_saying_so_is_found(subjects: dict[tuple[str, str], Subject]) -> None:
+    """Only tried where the collection is empty."""
+    whole = subjects["conformance.example.com", "databases"]
+    claimed = replace(whole.resource, verbs=whole.resource.verbs - {"deletecollection"})
+    outcome, reason = runner.outcome_of(
+        CHECKS["discovery.unclaimed-verbs"], Subject(claimed, whole.client, whole.around, SAMPLES)
+    )
+    assert outcome is conformance.Outcome.FAIL
+    assert "deletecollection is not among the verbs" in reason[0]

@@ -332,6 +332,25 @@ def test_answers_of_another_shape_fail_and_do_not_stop_the_run(relay: Relay) -> 
     assert any("usual shape" in result.reason[0] for result in report.failures())
 
 
+def test_objects_that_a_controller_changes(relay: Relay) -> None:
+    """The kit waits until new objects are at rest, and takes what others do for no fault."""
+
+    def change(ask: Any, reply: Any) -> None:
+        # As fast as a controller can be: before the client has its answer.
+        if ask.method == "POST" and reply.status == 201 and "dryRun" not in ask.query:
+            body = {"metadata": {"annotations": {"touched": "yes"}}}
+            path = f"{ask.path}/{reply.json['metadata']['name']}"
+            ask.upstream("PATCH", path, body, **{"Content-Type": "application/merge-patch+json"})
+
+    relay.fault = Fault(reply=change)
+    only = ["create.readable", "update.conflict", "update.nothing", "watch.events", "watch.resumes", "delete.version"]
+    report = conformance.run(target(relay), "coordination.k8s.io", only=only, namespace="conformance-one")
+    relay.fault = Fault()
+    assert report.ok, report.text()
+    assert [result.check for result in report.skipped] == ["create.readable"]
+    assert len(report.passed) == 5
+
+
 def test_verdicts() -> None:
     assert Failed("x").lines() == ["expected: x"]
     assert str(Skipped("why")) == "why"
