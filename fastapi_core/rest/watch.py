@@ -307,11 +307,17 @@ class Watch:
         else:
             self._subscribed(watcher)
 
-    async def _subscribed_later(self, pending: Awaitable[Watcher]) -> None:
+    async def _subscribed_later(self, pending: Awaitable[Watcher | None]) -> None:
+        """A source that has no watcher to give (an extension's own) has no more events when it answers."""
         try:
-            self._subscribed(await pending)
-        except StorageError as error:
+            watcher = await pending
+        except (StorageError, errors.APIError) as error:
             self._fail(error)
+            return
+        if watcher is None:
+            self.end()
+        else:
+            self._subscribed(watcher)
 
     def _subscribed(self, watcher: Watcher) -> None:
         if self._done:
@@ -373,9 +379,11 @@ class Watch:
                 batch.clear()
                 size = 0
 
-    def _fail(self, error: StorageError) -> None:
+    def _fail(self, error: StorageError | errors.APIError) -> None:
         """An error after the head is out is an ERROR event, then the end."""
-        if error.code is Code.COMPACTED:
+        if isinstance(error, errors.APIError):
+            status = error.to_status()
+        elif error.code is Code.COMPACTED:
             status = errors.expired(f"too old resource version: {self._sent} ({error.revision})").to_status()
         else:
             status = errors.internal(str(error)).to_status()

@@ -41,3 +41,17 @@ def public_names(path: Path) -> set[str]:
 @pytest.mark.parametrize("module", sorted(PUBLIC))
 def test_public_names(module: str) -> None:
     assert public_names(PACKAGE / module) == PUBLIC[module]
+
+
+EXTENSION = {
+    "AGE", "APIError", "Column", "Connection", "Description", "Event", "Extension", "Feed", "Field", "FieldError",
+    "GroupVersion", "IntOrString", "KindOptions", "Listing", "ModelError", "ObjectMeta", "Objects", "OwnerReference",
+    "Quantity", "Request", "Resource", "Scale", "Storage", "Stored", "Subresource", "User", "Version", "quick",
+}  # fmt: skip
+
+
+def test_the_names_of_the_extension_framework() -> None:
+    from fastapi_core import extension
+
+    assert set(extension.__all__) == EXTENSION
+    assert all(getattr(extension, name).__doc__ for name in EXTENSION - {"AGE", "IntOrString"})
