@@ -7,13 +7,17 @@ import os
 import ssl
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
 
-from fastapi_core.http.client import Target, UpstreamError, send
+from fastapi_core.http.asking import Whole
+from fastapi_core.http.asking import ask as whole
+from fastapi_core.http.client import Target, UpstreamError, request_head
 from fastapi_core.http.exchange import Header
+from fastapi_core.http.pool import Pool
 from fastapi_core.records import dataclass
 
 #: Longest answer read.
@@ -34,13 +38,6 @@ class KubeconfigError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    status: int
-    headers: Mapping[bytes, bytes]
-    body: bytes
-
-
-@dataclass(frozen=True, slots=True)
 class Remote:
     """A server to ask: its URL, TLS, and what every request carries. `tls` None speaks plain HTTP."""
 
@@ -49,6 +46,8 @@ class Remote:
     headers: tuple[Header, ...] = ()
     token_file: str = ""
     """Read for every request: such files are renewed."""
+    pool: Pool | None = field(default=None, compare=False)
+    """Where connections to it are kept; None: each question has one of its own."""
 
     def authorization(self) -> list[Header]:
         if not self.token_file:
@@ -82,7 +81,7 @@ async def ask(
     timeout: float,
     url: str = "",
     redirects: int = 0,
-) -> Answer:
+) -> Whole:
     """One request and its whole answer within `timeout` seconds. Raises OutboundError when there is none.
 
     `url` stands for another address of the same server; at most `redirects` redirects are followed, to HTTPS only.
@@ -92,8 +91,8 @@ async def ask(
         async with asyncio.timeout(timeout):
             for _ in range(redirects + 1):
                 answer = await _once(remote, address, method, body, headers)
-                location = answer.headers.get(b"location")
-                if answer.status not in _REDIRECTS or location is None:
+                location = answer.header(b"location")
+                if answer.status not in _REDIRECTS or not location:
                     break
                 address = location.decode("latin-1")
     except TimeoutError:
@@ -104,7 +103,7 @@ async def ask(
     return answer
 
 
-async def _once(remote: Remote, address: str, method: str, body: bytes, headers: Sequence[Header]) -> Answer:
+async def _once(remote: Remote, address: str, method: str, body: bytes, headers: Sequence[Header]) -> Whole:
     parts = urlsplit(address)
     secure = parts.scheme == "https"
     if not parts.hostname or parts.scheme not in ("https", "http") or (remote.tls is not None and not secure):
@@ -112,21 +111,24 @@ async def _once(remote: Remote, address: str, method: str, body: bytes, headers:
     host = parts.hostname
     target = Target(host, parts.port or (443 if secure else 80), remote.tls if secure else None)
     own = [
-        (b"host", parts.netloc.rpartition("@")[2].encode()), (b"connection", b"close"),
-        (b"accept", b"application/json, */*"), (b"user-agent", b"fastapi-core"), *remote.headers, *remote.authorization(),
+        (b"host", parts.netloc.rpartition("@")[2].encode()), (b"accept", b"application/json, */*"),
+        (b"user-agent", b"fastapi-core"), *remote.headers, *remote.authorization(),
     ]  # fmt: skip
+    if remote.pool is None:
+        own.append((b"connection", b"close"))
     if body or method == "POST":
         own += [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    reply = await send(target, method, path, [*own, *headers], body, timeout=30.0)
-    try:
-        whole = await reply.whole(ANSWER_LIMIT)
-    finally:
-        reply.close()
-    return Answer(reply.status, dict(reply.headers), whole)
+    question = request_head(method, path, [*own, *headers]) + body
+    return await whole(remote.pool or Pool(idle_limit=0), target, question, limit=ANSWER_LIMIT)
 
 
-def review_status(answer: Answer, who: str, kind: str) -> dict[str, Any]:
+def kept(remote: Remote) -> Remote:
+    """The same server, asked so often that connections to it are kept. They end when they have been idle for a while."""
+    return replace(remote, pool=Pool())
+
+
+def review_status(answer: Whole, who: str, kind: str) -> dict[str, Any]:
     """The status of the review (`kind`) that the webhook `who` answered. Raises OutboundError when there is none."""
     if answer.status not in (200, 201):
         again = answer.status == 429 or answer.status >= 500

@@ -13,15 +13,16 @@ from fastapi_core.aggregation.headers import Dropped
 from fastapi_core.aggregation.proxy import Front, Proxied
 from fastapi_core.aggregation.published import Published
 from fastapi_core.aggregation.registration import Registrations
-from fastapi_core.aggregation.resolve import Resolver
 from fastapi_core.aggregation.transport import Transports
 from fastapi_core.http.client import Tunnel
 from fastapi_core.http.pool import Pool
 from fastapi_core.later import later
 from fastapi_core.options.flags import OptionsError
+from fastapi_core.registry.services import Resolver, Way
 
 if TYPE_CHECKING:
-    from fastapi_core.aggregation import documents as views
+    from fastapi_core.aggregation import discovery as discovery_views
+    from fastapi_core.aggregation import openapi as openapi_views
     from fastapi_core.controlplane.delegation import Delegation
     from fastapi_core.controlplane.resources import Resources
     from fastapi_core.discovery.endpoints import DiscoveryEndpoints
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
     from fastapi_core.options.complete import Completed
     from fastapi_core.server.generic import GenericServer
 else:
-    views = later("fastapi_core.aggregation.documents")
+    discovery_views = later("fastapi_core.aggregation.discovery")
+    openapi_views = later("fastapi_core.aggregation.openapi")
 
 
 class Aggregation:
@@ -47,9 +49,9 @@ class Aggregation:
         metrics = completed.config.metrics
         self.directory = Directory(resources.stores[APISERVICES])
         self.registrations = Registrations(resources.stores[APISERVICES], self.directory)
-        self.resolver = Resolver(
-            resources.stores, routing=options.enable_aggregator_routing, own_port=lambda: server.port
-        )
+        self.services = resources.backends.services
+        self.services.own_port = lambda: server.port
+        self.resolver = Resolver(self.services, Way.ENDPOINTS if options.enable_aggregator_routing else Way.CLUSTER)
         self.transports = Transports(*self._files, _tunnel(options.egress_selector_config_file))
         self.pool = Pool(
             idle_timeout=options.aggregator_idle_connection_timeout,
@@ -94,8 +96,8 @@ class Aggregation:
     def show(self, documents: LiveDocuments, discovery: DiscoveryEndpoints, openapi: OpenAPIEndpoints) -> None:
         """Put what backends publish into the documents of the server."""
         self._discovery = discovery
-        listed = cache(lambda: views.DiscoveryView(documents, self.directory, self.published))
-        described = cache(lambda: views.OpenAPIView(self.directory, self.published))
+        listed = cache(lambda: discovery_views.DiscoveryView(documents, self.directory, self.published))
+        described = cache(lambda: openapi_views.OpenAPIView(self.directory, self.published))
         discovery.shown = lambda documents: listed()(documents)
         openapi.shown = lambda documents: described()(documents)
 
@@ -105,7 +107,7 @@ class Aggregation:
         registrations.builtin(builtin)
 
         async def informers() -> None:
-            await self.resolver.open()
+            self.services.open()
             await self.directory.open()
 
         async def certificate() -> None:
@@ -148,7 +150,7 @@ class Aggregation:
 
     async def _close(self) -> None:
         self.directory.close()
-        self.resolver.close()
+        self.services.close()
         self.pool.close()
 
     def _changed(self, before: APIService | None, now: APIService | None) -> None:

@@ -13,10 +13,10 @@ from fastapi_core.crd.definitions import FINALIZER, PREFIX, Definition
 from fastapi_core.later import later
 from fastapi_core.registry import lifecycle
 from fastapi_core.registry.definition import ResourceDefinition, Tree
-from fastapi_core.rest.backends import ENDPOINTS, SERVICES, SLICES
+from fastapi_core.registry.services import Resolver, Services, Way
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping
+    from collections.abc import Awaitable
 
     from fastapi_core.aggregation.registration import Registrations
     from fastapi_core.controlplane.resources import Resources
@@ -43,8 +43,8 @@ OVERLAPPING = frozenset({PREFIX, APISERVICES})
 class ConversionWebhooks:
     """Converters of definitions; the client is made, and loaded, with the first definition that has a webhook."""
 
-    def __init__(self, stores: Mapping[str, ResourceStore]) -> None:
-        self._stores = stores
+    def __init__(self, services: Services) -> None:
+        self._services = services
         self._client: WebhookClient | None = None
 
     def converter(self, definition: Definition) -> Converter | None:
@@ -57,12 +57,9 @@ class ConversionWebhooks:
 
     def _made(self) -> WebhookClient:
         if self._client is None:
-            from fastapi_core.admission.objects import Objects
-            from fastapi_core.admission.webhooks.services import Services
             from fastapi_core.crd.client import WebhookClient
 
-            services, slices, endpoints = (Objects(self._stores[prefix]) for prefix in (SERVICES, SLICES, ENDPOINTS))
-            self._client = WebhookClient(Services(services, slices, endpoints))
+            self._client = WebhookClient(Resolver(self._services, Way.NEAREST))
         return self._client
 
     async def close(self) -> None:

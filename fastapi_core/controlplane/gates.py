@@ -237,14 +237,13 @@ class _Makers:
         from fastapi_core.admission.webhooks import credentials
         from fastapi_core.admission.webhooks.caller import Caller
         from fastapi_core.admission.webhooks.plugin import Surroundings
-        from fastapi_core.admission.webhooks.services import Services
+        from fastapi_core.registry.services import Resolver, Way
 
-        see = self.objects
-        services = Services(see("services/specs"), see("endpointslices"), see("services/endpoints"))
-        caller = Caller(self.configured(plugin, credentials.read), services)
+        resolver = Resolver(self.resources.backends.services, Way.NEAREST)
+        caller = Caller(self.configured(plugin, credentials.read), resolver)
         convert = self.resources.conversions.convert
         authorizer = self.questions.authorizer
-        return Surroundings(caller, see("namespaces"), authorizer, self.metrics, convert, _complete)
+        return Surroundings(caller, self.objects("namespaces"), authorizer, self.metrics, convert, _complete)
 
     def _node_restriction(self) -> Plugin:
         from fastapi_core.admission.plugins.node_restriction import NodeRestriction

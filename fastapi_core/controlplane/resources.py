@@ -19,9 +19,10 @@ from fastapi_core.controlplane.served import Served
 from fastapi_core.later import later
 from fastapi_core.registry.definition import ResourceDefinition
 from fastapi_core.registry.fields import extractor
+from fastapi_core.registry.services import SERVICES
 from fastapi_core.registry.store import ResourceStore
 from fastapi_core.request.routing import Route, resource_routes
-from fastapi_core.rest.backends import SERVICES, Backends
+from fastapi_core.rest.backends import Backends
 from fastapi_core.rest.install import endpoints, made_later, virtual_endpoints, warned
 
 if TYPE_CHECKING:

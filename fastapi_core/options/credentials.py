@@ -156,9 +156,9 @@ def _oidc(flags: Authentication) -> AuthenticationConfig:
 
 
 def _kubeconfig(path: str) -> Remote:
-    from fastapi_core.authn.outbound import load_kubeconfig
+    from fastapi_core.authn.outbound import kept, load_kubeconfig
 
-    return load_kubeconfig(path)
+    return kept(load_kubeconfig(path))
 
 
 def _key_files(flags: Authentication) -> Any:

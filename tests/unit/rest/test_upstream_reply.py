@@ -1,4 +1,4 @@
-"""The client for proxied requests against a scripted server, and against any bytes at all."""
+"""Answers that are passed on: against a scripted server, and against any bytes at all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastapi_core.http.client import Reply, Target, UpstreamError, send
+from fastapi_core.http.client import Target, UpstreamError
+from fastapi_core.rest.upstream import Reply, Upstreams
 
 
 @contextlib.asynccontextmanager
@@ -33,11 +34,12 @@ async def answering(*pieces: bytes) -> AsyncIterator[Target]:
 
 
 async def ask(target: Target, method: str = "GET") -> tuple[Reply, bytes]:
-    reply = await send(target, method, "/x", [(b"host", b"h")], timeout=5)
+    upstreams = Upstreams(dial_timeout=5)
     try:
+        reply = await upstreams.fetch(target, method, "/x", [(b"host", b"h")])
         return reply, await reply.whole(1 << 20)
     finally:
-        reply.close()
+        await upstreams.shutdown()
 
 
 async def result(*pieces: bytes, method: str = "GET") -> tuple[int, bytes]:
@@ -112,7 +114,7 @@ def test_nobody_there() -> None:
         server.close()
         await server.wait_closed()
         with pytest.raises(UpstreamError) as raised:
-            await send(Target("127.0.0.1", port), "GET", "/", [], timeout=5)
+            await ask(Target("127.0.0.1", port))
         return str(raised.value).replace(str(port), "PORT")
 
     assert asyncio.run(run()) == "dial tcp 127.0.0.1:PORT: connect: connection refused"
