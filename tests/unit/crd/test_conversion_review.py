@@ -8,11 +8,11 @@ from typing import Any
 
 import orjson
 import pytest
-from fastapi_core.admission.webhooks.services import ServiceError
 
 from fastapi_core.crd.client import RequestError, WebhookClient
 from fastapi_core.crd.conversion import WebhookConverter, sound_bundle
 from fastapi_core.errors import APIError
+from fastapi_core.registry.services import ServiceError
 
 Tree = dict[str, Any]
 V1, V2 = "x.example.com/v1", "x.example.com/v2"
@@ -124,7 +124,7 @@ def test_bundles() -> None:
 class Nowhere:
     """Knows no service."""
 
-    def resolve(self, namespace: str, name: str, port: int) -> tuple[str, int]:
+    def places(self, namespace: str, name: str, port: int) -> list[tuple[str, int]]:
         raise ServiceError(f'service "{name}" not found')
 
 
