@@ -99,11 +99,12 @@ cdef class Walk:
         """Whether there is nothing to do, here or below."""
         return not self.rules and not self.members
 
-    def run(self, dict tree not None):
-        """Complete the object: its own rules first, then those of its members."""
-        self.go(tree)
+    def run(self, dict tree not None, dict known=None):
+        """Complete the object: its own rules first, then those of its members. Members that are the very objects which
+        `known`, a complete tree, has in their place are left alone."""
+        self.go(tree, known)
 
-    cdef int go(self, dict tree) except -1:
+    cdef int go(self, dict tree, dict known) except -1:
         cdef Py_ssize_t pos = 0
         cdef PyObject* name
         cdef PyObject* value
@@ -122,29 +123,35 @@ cdef class Walk:
                 while PyDict_Next(tree, &pos, &name, &value):
                     hit = PyDict_GetItem(self.members, <object>name)
                     if hit is not NULL:
-                        enter(<_Into>hit, <object>value)
+                        enter(<_Into>hit, name, value, known)
             else:
                 while PyDict_Next(self.members, &pos, &name, &hit):
                     value = PyDict_GetItem(tree, <object>name)
                     if value is not NULL:
-                        enter(<_Into>hit, <object>value)
+                        enter(<_Into>hit, name, value, known)
         finally:
             Py_LeaveRecursiveCall()
         return 0
 
 
-cdef int enter(_Into into, object value) except -1:
+cdef int enter(_Into into, PyObject* name, PyObject* member, dict known) except -1:
     cdef Walk walk = into.walk
+    cdef PyObject* prior = NULL
+    cdef object value = <object>member
+    if known is not None:
+        prior = PyDict_GetItem(known, <object>name)
+        if prior is member:
+            return 0
     if into.card == SINGLE:
         if type(value) is dict:
-            walk.go(<dict>value)
+            walk.go(<dict>value, <dict>prior if prior is not NULL and type(<object>prior) is dict else None)
     elif into.card == LIST:
         if type(value) is list:
             for item in <list>value:
                 if type(item) is dict:
-                    walk.go(<dict>item)
+                    walk.go(<dict>item, None)
     elif type(value) is dict:
         for item in (<dict>value).values():
             if type(item) is dict:
-                walk.go(<dict>item)
+                walk.go(<dict>item, None)
     return 0

@@ -167,14 +167,39 @@ cdef class _Matching:
 
 
 cdef list merge_lists(Shape shape, list known, list given):
-    cdef list out = _Matching(shape, known, given).run()
+    cdef list out = pairwise(shape, known, given)
     cdef Py_ssize_t i
+    if out is None:
+        out = _Matching(shape, known, given).run()
     if PyList_GET_SIZE(out) != PyList_GET_SIZE(known):
         return out
     for i in range(PyList_GET_SIZE(out)):
         if out[i] is not known[i]:
             return out
     return known
+
+
+cdef list pairwise(Shape shape, list known, list given):
+    """Lists of the same items in the same order, each once, as they mostly are; None for others."""
+    cdef Py_ssize_t i
+    cdef Py_ssize_t count = PyList_GET_SIZE(given)
+    cdef Shape inner = shape.of_item()
+    cdef set seen = None
+    cdef list out
+    cdef str element
+    if PyList_GET_SIZE(known) != count:
+        return None
+    for i in range(count):
+        element = shape.element(given[i])
+        if element != shape.element(known[i]):
+            return None
+        if count > 1:
+            if seen is None:
+                seen = set()
+            elif element in seen:
+                return None
+            seen.add(element)
+    return [merged(inner, known[i], given[i]) for i in range(count)]
 
 
 # Removing

@@ -97,6 +97,77 @@ cdef dict paths_below(Shape shape, object value):
     return ordered(out)
 
 
+cpdef bint names_just(Shape shape, dict tree, dict fields) except -1:
+    """Whether `field_set(shape, tree)` equals `fields`, found without making it: what is applied again names what it
+    named before. Not found for lists that repeat an item."""
+    return names(shape, tree, fields, 0)
+
+
+cdef bint names(Shape shape, dict tree, dict fields, Py_ssize_t count) except -1:
+    """The same with `count` elements of `fields` accounted for already."""
+    cdef Py_ssize_t pos = 0
+    cdef PyObject* name
+    cdef PyObject* value
+    cdef PyObject* hit
+    cdef PyObject* node
+    cdef Member each
+    cdef dict named = shape.named()
+    enter(" in the paths of an object")
+    try:
+        while PyDict_Next(tree, &pos, &name, &value):
+            hit = PyDict_GetItem(named, <object>name)
+            if hit is not NULL:
+                each = <Member>hit
+                node = PyDict_GetItem(fields, each.element)
+                if <object>value is None or (type(<object>value) is dict and not <dict>value):
+                    if node is NULL or <object>node:
+                        return False
+                elif not names_below(each.shape, <object>value, node, False):
+                    return False
+                if node is not NULL:
+                    count += 1
+            elif shape.rest is not None and <object>name not in shape.hidden:
+                if not names_below(shape.rest, <object>value, PyDict_GetItem(fields, field_of(<str>name)), True):
+                    return False
+                count += 1
+    finally:
+        Py_LeaveRecursiveCall()
+    return count == len(fields)
+
+
+cdef bint names_below(Shape shape, object value, PyObject* node, bint itself) except -1:
+    """Whether a node is that of a value (NULL: has none), `itself` being a member of the set too."""
+    cdef int op = shape.op
+    cdef Py_ssize_t count = itself
+    cdef PyObject* below
+    cdef Shape inner
+    if node is NULL:
+        return not itself and paths_below(shape, value) is None
+    if type(<object>node) is not dict:
+        return False
+    if op == DEDUCED:
+        op = OBJECT if type(value) is dict else LEAF_KIND
+    if op == LEAF_KIND or not value:
+        return not <dict>node and (itself or op == LEAF_KIND)
+    if not <dict>node:
+        return itself and paths_below(shape, value) is None
+    if itself and PyDict_GetItem(<dict>node, DOT) is NULL:
+        return False
+    if op == OBJECT:
+        if type(value) is not dict:
+            raise misfit(value)
+        return names(shape, <dict>value, <dict>node, count)
+    if type(value) is not list:
+        raise misfit(value)
+    inner = shape.of_item()
+    for item in <list>value:
+        below = PyDict_GetItem(<dict>node, shape.element(item))
+        if below is NULL or not names_below(inner, item, below, True):
+            return False
+        count += 1
+    return count == len(<dict>node)
+
+
 cdef dict whole(Shape shape, object value):
     """Node of a value that appears or goes as a whole: its own path and all below."""
     cdef int op = shape.op

@@ -10,6 +10,7 @@ import logging
 import re
 import time
 import zlib
+from types import CoroutineType
 from _ssl import ENCODING_DER as _DER
 from collections import deque
 

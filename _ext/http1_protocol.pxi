@@ -327,7 +327,10 @@ cdef class HTTP1Protocol:
         elif isinstance(answer, self._server._response_type):
             self._respond(answer)
         else:
-            self._task = asyncio.ensure_future(answer, loop=self._server.loop)
+            loop = self._server.loop
+            self._task = (
+                loop.create_task(answer) if type(answer) is CoroutineType else asyncio.ensure_future(answer, loop=loop)
+            )
             self._task.add_done_callback(self._task_done)
 
     def _task_done(self, task):

@@ -206,16 +206,19 @@ cdef inline Py_ssize_t strip(const char* start, Py_ssize_t size) noexcept nogil:
 cdef bytes spliced(
     const char* text, Py_ssize_t size, Py_ssize_t cut, Py_ssize_t cut_end, long long revision, Py_ssize_t* new_end
 ):
-    """`text` with the resource version member in place of [cut, cut_end); commas as the neighbours need them."""
+    """`text` with the resource version member in place of [cut, cut_end); commas as the neighbours need them.
+
+    Revision 0 is none: what was never committed, or comes from a source without versions, has no such member."""
     cdef char member[SPLICE_MAX]
-    cdef Py_ssize_t length
+    cdef Py_ssize_t length = 0
     cdef bint first = text[cut - 1] == c'{'
     cdef bint last = text[cut_end] == c'}'
     cdef bytes result
     cdef char* out
-    length = snprintf(
-        member, SPLICE_MAX, b'%s"resourceVersion":"%lld"%s', b"," if last and not first else b"", revision, b"" if last else b","
-    )
+    if revision:
+        length = snprintf(
+            member, SPLICE_MAX, b'%s"resourceVersion":"%lld"%s', b"," if last and not first else b"", revision, b"" if last else b","
+        )
     result = PyBytes_FromStringAndSize(NULL, size - (cut_end - cut) + length)
     out = PyBytes_AS_STRING(result)
     memcpy(out, text, <size_t>cut)
@@ -362,6 +365,34 @@ cdef class CachedObject:
 
     def tree(self):
         return loads(self.head + self.body)
+
+    def tree_without(self, bytes name):
+        # The key cannot be part of a string: its quotes would be escaped there, and so would those within a key.
+        cdef bytes key = b'"' + name + b'":'
+        cdef bytes body = self.body
+        cdef const char* start = PyBytes_AS_STRING(body)
+        cdef Py_ssize_t size = PyBytes_GET_SIZE(body)
+        cdef Py_ssize_t done = 0
+        cdef Py_ssize_t at = body.find(key)
+        cdef const char* after
+        if at < 0:
+            return self.tree()
+        cdef list parts = [self.head]
+        while at >= 0:
+            if at > 0 and (start[at - 1] == c'{' or start[at - 1] == c','):
+                at += len(key)
+                after = skip_value(start + at, start + size)
+                if after == NULL:
+                    raise ValueError(f"{self.key}: a value is not closed")
+                parts.append(body[done:at])
+                parts.append(b"null")
+                done = after - start
+                at = done
+            else:
+                at += 1
+            at = body.find(key, at)
+        parts.append(body[done:])
+        return loads(b"".join(parts))
 
     def stored(self):
         cdef Py_ssize_t head = PyBytes_GET_SIZE(self.head)

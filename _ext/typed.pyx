@@ -86,9 +86,11 @@ cdef class _Run:
     cdef int silent
     cdef int depth
     cdef bint share
+    cdef dict known  # what stood in the normal tree where the next struct stands, taken by whoever decodes that
 
-    def __cinit__(self, bint share=False):
+    def __cinit__(self, bint share, dict known):
         self.share = share
+        self.known = known
         self.unknown = None
         self.silent = 0
         self.depth = 0
@@ -211,12 +213,14 @@ cdef class Plan:
             if not field.droppable():
                 self.always.append(field)
 
-    def run(self, object tree, bint share=False):
+    def run(self, object tree, bint share=False, dict known=None):
         """(normalised tree, paths of unknown members); raises Mismatch, or ValueError for a text of the wrong form.
 
-        With `share` the parts that are normal already are those of `tree`, for a caller to whom it belongs.
+        With `share` the parts that are normal already are those of `tree`, for a caller to whom it belongs. Members of
+        `tree` that are the very objects which `known`, a normal tree, has in their place are not looked at but shared
+        (copied on the first level, unless `share` is set).
         """
-        cdef _Run run = _Run(share)
+        cdef _Run run = _Run(share, known)
         if not isinstance(tree, dict):
             raise Mismatch(describe(tree), self.name)
         out = self.decode(<dict>tree, run)
@@ -237,8 +241,11 @@ cdef class Plan:
         cdef PyObject* key
         cdef PyObject* value
         cdef PyObject* hit
+        cdef PyObject* prior = NULL
+        cdef dict known = run.known
         cdef int last = -1
         cdef bint ordered = True
+        run.known = None
         run.depth += 1
         if run.depth > MAX_DEPTH:
             raise ValueError("exceeded max depth")
@@ -251,13 +258,23 @@ cdef class Plan:
                         out = beginning(tree, kept)
                     continue
                 field = <FieldPlan>hit
-                if <object>value is None:
+                if known is not None:
+                    prior = PyDict_GetItem(known, <object>key)
+                if prior is value:
+                    # The first level is the caller's own, to change as it likes.
+                    result = <object>value if run.depth > 1 or run.share or type(<object>value) is not dict else (
+                        (<dict>value).copy()
+                    )
+                elif <object>value is None:
                     result = field.unset()
                 elif field.card == SINGLE:
                     if field.op == STRING and type(<object>value) is str:
                         result = DROP if field.omit and not field.pointer and not <object>value else <object>value
                     else:
+                        if field.op == STRUCT and prior is not NULL and type(<object>prior) is dict:
+                            run.known = <dict>prior
                         result = single(field, <object>value, run)
+                        run.known = None
                 elif field.card == LIST:
                     result = items(field, <object>value, run)
                 else:

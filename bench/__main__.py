@@ -9,27 +9,34 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import http.client
 import json
 import os
 import pickle
 import platform
 import shutil
-import socket
-import ssl
 import subprocess
-import sys
 import tempfile
 import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench import custom, identity, micro_admission, micro_authz, micro_pod, micro_webhooks, objects
+from bench import (
+    aggregate,
+    custom,
+    identity,
+    micro_admission,
+    micro_authz,
+    micro_pod,
+    micro_structural,
+    micro_webhooks,
+    objects,
+)
+from bench.client import JSON, TOKEN, Client, body, pusher
+from bench.fanout import fan_out
 from bench.load import Result, Shot, fire, results_folder
-from bench.process import Limit, Measured, Served
+from bench.process import Limit, Served
 
-TOKEN = "bench-token"
 USER_TOKEN = "bench-user-token"
 NS = f"/api/v1/namespaces/{objects.NAMESPACE}"
 LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{objects.NAMESPACE}/leases"
@@ -38,16 +45,13 @@ PODS = 1000
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 PARTIAL = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 MERGE = (("Content-Type", "application/merge-patch+json"),)
-JSON = (("Content-Type", "application/json"),)
 APPLY = (("Content-Type", "application/apply-patch+yaml"),)
 POD_ALONE = "decode+validate+encode pod 5 KB"
 ADMISSION = "default admission"
 WEBHOOKS = "webhooks"
+AGGREGATED = "aggregated, proxied"
 CUSTOM = "custom definitions"
-
-
-def body(tree: objects.Tree) -> str:
-    return json.dumps(tree, separators=(",", ":"))
+SCHEMAS = "schema of a custom resource"
 
 
 def rows() -> dict[str, Shot]:
@@ -99,59 +103,6 @@ def _relabelled(name: str, label: str) -> str:
     return body(pod)
 
 
-class Client:
-    """One keep-alive connection for setting up."""
-
-    def __init__(self, port: int) -> None:
-        self.connection = http.client.HTTPSConnection("127.0.0.1", port, context=ssl._create_unverified_context())
-
-    def send(self, method: str, target: str, tree: Any = None, headers: tuple[tuple[str, str], ...] = JSON) -> bytes:
-        sent = {"Authorization": f"Bearer {TOKEN}", **dict(headers)}
-        try:
-            self.connection.request(method, target, body(tree) if tree is not None else None, sent)
-            answer = self.connection.getresponse()
-        except (http.client.RemoteDisconnected, ConnectionError):  # idle for too long between two rows
-            self.connection.close()
-            self.connection.request(method, target, body(tree) if tree is not None else None, sent)
-            answer = self.connection.getresponse()
-        data = answer.read()
-        if answer.status >= 300 and answer.status not in (404, 409):
-            raise RuntimeError(f"{method} {target}: {answer.status} {data[:300]!r}")
-        return data
-
-    def until(self, target: str) -> None:
-        """Wait until a path is served."""
-        while self.send("GET", target).startswith(b"404"):
-            time.sleep(0.01)
-
-    def raw(self, shot: Shot, number: int) -> bytes:
-        """The whole answer, head included, as it came over the wire."""
-        text = shot.body.replace("@ID@", "raw").replace("@N@", str(number)).replace("@M@", "1")
-        target = shot.target.replace("@N@", "1")
-        context = ssl._create_unverified_context()
-        with context.wrap_socket(socket.create_connection(("127.0.0.1", self.connection.port))) as stream:
-            head = f"{shot.method} {target} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
-            head += "".join(f"{k}: {v}\r\n" for k, v in shot.headers)
-            if text:
-                head += f"Content-Length: {len(text)}\r\n"
-            stream.sendall((head + "\r\n" + text).encode())
-            data = b""
-            while b"\r\n\r\n" not in data:
-                data += stream.recv(65536)
-            before, _, rest = data.partition(b"\r\n\r\n")
-            length = next(
-                int(line.partition(b":")[2])
-                for line in before.split(b"\r\n")
-                if line.lower().startswith(b"content-length")
-            )
-            chunks = [rest]
-            have = len(rest)
-            while have < length:
-                chunks.append(stream.recv(1 << 20))
-                have += len(chunks[-1])
-            return before + b"\r\n\r\n" + b"".join(chunks)
-
-
 def populate(client: Client) -> None:
     for name in (objects.NAMESPACE, "half", "new"):
         client.send("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
@@ -182,24 +133,10 @@ def certificate(folder: Path) -> None:
     shutil.copy(folder / "data/pki/apiserver.key", folder / "key.pem")
 
 
-def fan_out(server: Measured, port: int, target: str, watchers: int, events: int, write: Any) -> dict[str, float]:
-    """Open the streams, write `events` changes, wait until all have arrived; CPU per event delivered."""
-    command = [sys.executable, "-m", "bench.fanout", str(port), target, TOKEN, str(watchers), str(events)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stdout.readline().strip() == "ready"
-    before = server.cpu()
-    for number in range(events):
-        write(number)
-    outcome = json.loads(process.stdout.readline())
-    spent = server.cpu() - before
-    process.wait(30)
-    delivered = outcome["delivered"]
-    return {"cpu": spent / delivered * 1e6, "per_second": delivered / outcome["seconds"], "watchers": watchers}
-
-
-def watch_rows(server: Served, limit: Limit, client: Client, events: int) -> dict[str, dict[str, Any]]:
-    rows = {}
+def watch_rows(server: Served, folder: Path, client: Client, events: int) -> dict[str, dict[str, Any]]:
+    found = {}
+    (folder / "answers.bin").write_bytes(pickle.dumps({}))
+    limit = Limit(folder, folder / "limit.log")
     for watchers in (200, 1000):
         listing = json.loads(client.send("GET", f"{NS}/configmaps?limit=1"))
         version = listing["metadata"]["resourceVersion"]
@@ -208,17 +145,18 @@ def watch_rows(server: Served, limit: Limit, client: Client, events: int) -> dic
         def change(number: int) -> None:
             client.send("PATCH", f"{NS}/configmaps/one", {"data": {"n": str(time.time_ns())}}, MERGE)
 
-        ours = fan_out(server, server.port, target, watchers, events, change)
+        ours = fan_out(server, server.port, target, TOKEN, watchers, events, change)
         frame = b'{"type":"MODIFIED","object":' + client.send("GET", f"{NS}/configmaps/one").rstrip() + b"}\n"
-        other = http.client.HTTPSConnection("127.0.0.1", limit.port, context=ssl._create_unverified_context())
+        bare = fan_out(limit, limit.port, "/stream", TOKEN, watchers, events, pusher(limit, frame))
+        name, ratio = f"watch event x {watchers}", ours["cpu"] / bare["cpu"]
+        found[name] = {"ours": ours, "limit": bare, "ratio": ratio}
+        print(f"{name:32} {ours['cpu']:9.1f} {bare['cpu']:9.1f} {ratio:6.2f}x", flush=True)
+    limit.stop()
+    return found
 
-        def push(number: int, frame: bytes = frame, other: http.client.HTTPSConnection = other) -> None:
-            other.request("POST", "/event", frame)
-            other.getresponse().read()
 
-        bare = fan_out(limit, limit.port, "/stream", watchers, events, push)
-        rows[f"watch event x {watchers}"] = {"ours": ours, "limit": bare, "ratio": ours["cpu"] / bare["cpu"]}
-    return rows
+#: After this a server has loaded what it put off when it started.
+LOADED_SECONDS = 2.0
 
 
 def start_rows(folder: Path, log: Path) -> dict[str, float]:
@@ -226,11 +164,16 @@ def start_rows(folder: Path, log: Path) -> dict[str, float]:
     empty = Served(folder / "empty", log)
     first = empty.ready_seconds
     empty.stop()
+    found = {"first start s": first}
     again = Served(folder / "empty", log, "--token-auth-file", str(folder / "tokens.csv"))
-    idle = again.resident()
-    found = {"first start s": first, "start s": again.ready_seconds, "idle MB": idle / 1e6}
+    found |= {"start s": again.ready_seconds, "start CPU s": again.ready_cpu}
+    time.sleep(LOADED_SECONDS)
+    found["idle MB"] = again.resident() / 1e6
     client = Client(again.port)
+    client.send("GET", "/version")
+    began = time.perf_counter()
     client.send("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "many"}})
+    found["first write ms"] = (time.perf_counter() - began) * 1e3
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
     client.send("POST", "/api/v1/namespaces/many/serviceaccounts", account)
     add_pods(client, "many", 10_000)
@@ -238,6 +181,8 @@ def start_rows(folder: Path, log: Path) -> dict[str, float]:
     again.stop()
     loaded = Served(folder / "empty", log)
     found["start with 10k pods s"] = loaded.ready_seconds
+    found["start with 10k pods CPU s"] = loaded.ready_cpu
+    time.sleep(LOADED_SECONDS)
     found["10k pods after restart MB"] = loaded.resident() / 1e6
     loaded.stop()
     return found
@@ -339,12 +284,7 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         measured[name] = {"ours": asdict(ours), "limit": asdict(bare), "ratio": ours.cpu / bare.cpu}
         show(name, ours, bare)
     if options.only.lower() in "watch event":
-        (folder / "answers.bin").write_bytes(pickle.dumps({}))
-        limit = Limit(folder, folder / "limit.log")
-        for name, row in watch_rows(server, limit, client, options.events).items():
-            measured[name] = row
-            print(f"{name:32} {row['ours']['cpu']:9.1f} {row['limit']['cpu']:9.1f} {row['ratio']:6.2f}x", flush=True)
-        limit.stop()
+        measured |= watch_rows(server, folder, client, options.events)
     measured |= identity_rows(server, client, folder, measured, load)
     if options.only.lower() in POLICY_ROW.lower():
         measured[POLICY_ROW] = policy_row(server, client, folder, load)
@@ -356,11 +296,17 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         measured["priority and fairness"] = fairness_rows(folder, options)
     if options.only.lower() in POD_ALONE:
         measured[POD_ALONE] = _pod_alone(measured)
-    for part, measure in ((ADMISSION, micro_admission.measure), (WEBHOOKS, micro_webhooks.measure)):
+    for part, measure in (
+        (ADMISSION, micro_admission.measure),
+        (WEBHOOKS, micro_webhooks.measure),
+        (SCHEMAS, micro_structural.measure),
+    ):
         if options.only.lower() in part:
             measured[part] = measure()
             for name, spent in measured[part].items():
                 print(f"{f'{part}, {name}':40} {spent:5.1f}", flush=True)
+    if options.only.lower() in AGGREGATED:
+        measured |= aggregate.rows(folder, options)
     if not options.quick and options.only.lower() in CUSTOM:
         measured[CUSTOM] = _definitions(folder)
     if not options.quick and options.only.lower() in "start":
@@ -414,7 +360,8 @@ def main() -> None:
     parser.add_argument("--connections", type=int, default=32)
     parser.add_argument("--events", type=int, default=50, help="changes per watch row")
     parser.add_argument("--only", default="", help="rows whose name contains this")
-    parser.add_argument("--quick", action="store_true", help="leave out start time and memory")
+    parser.add_argument("--quick", action="store_true", help="leave out what takes thousands of objects")
+    parser.set_defaults(services=1000, dead=50)
     options = parser.parse_args()
     print(f"{'row':32} {'us/op':>9} {'limit':>9} {'ratio':>7}")
     with tempfile.TemporaryDirectory(prefix="fastapi-core-bench-") as folder:

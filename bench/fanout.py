@@ -10,11 +10,15 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
+import subprocess
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import uvloop
+
+from bench.process import Measured
 
 
 class Watcher(asyncio.Protocol):
@@ -37,6 +41,24 @@ class Watcher(asyncio.Protocol):
         self.left -= data.count(b"}\n")
         if self.left <= 0:
             self.done.set()
+
+
+def fan_out(
+    server: Measured, port: int, target: str, token: str, watchers: int, events: int, write: Callable[[int], None]
+) -> dict[str, float]:
+    """Open the streams, write `events` changes, wait until all have arrived; CPU per event delivered."""
+    command = [sys.executable, "-m", "bench.fanout", str(port), target, token, str(watchers), str(events)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline().strip() == "ready"
+    before = server.cpu()
+    for number in range(events):
+        write(number)
+    outcome = json.loads(process.stdout.readline())
+    spent = server.cpu() - before
+    process.wait(30)
+    delivered = outcome["delivered"]
+    return {"cpu": spent / delivered * 1e6, "per_second": delivered / outcome["seconds"], "watchers": watchers}
 
 
 async def main() -> None:

@@ -22,7 +22,7 @@ import uvloop
 from bench.load import Result, Shot, fire
 
 if TYPE_CHECKING:
-    from bench.__main__ import Client
+    from bench.client import Client
     from bench.process import Served
 
 TOKEN_ROW = "GET configmap 1 KB, service account token"

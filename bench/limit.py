@@ -2,9 +2,9 @@
 
     python -m bench.limit FOLDER PORT_FILE
 
-FOLDER holds `cert.pem`, `key.pem` and `answers.bin`, a pickle of {target: full HTTP answer}. A write (any method but GET) appends its
-body to SQLite and is answered after the commit of its group. `GET /stream` joins the fan-out; each `POST /event`
-sends its body, framed, to every stream.
+FOLDER holds `cert.pem`, `key.pem` and `answers.bin`, a pickle of {target: full HTTP answer}; other targets are a 404. A write (any
+method but GET) appends its body to SQLite and is answered after the commit of its group. `GET /stream`, or any target that ends
+in `?watch=1`, joins the fan-out; each `POST /event` sends its body, framed, to every stream.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import httptools
 import uvloop
 
 STREAM_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
+NOT_FOUND = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n"
 
 
 class Writer(threading.Thread):
@@ -85,11 +86,11 @@ class Protocol(asyncio.Protocol):
     def on_message_complete(self) -> None:
         method = self.parser.get_method()
         if method == b"GET":
-            if self.url == "/stream":
+            if self.url == "/stream" or self.url.endswith("?watch=1"):
                 self.transport.write(STREAM_HEAD)
                 self.streams.append(self.transport)
             else:
-                self.transport.write(self.answers[self.url])
+                self.transport.write(self.answers.get(self.url, NOT_FOUND))
             return
         body, self.body = self.body, b""
         if self.url == "/event":

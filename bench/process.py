@@ -45,7 +45,7 @@ class Measured:
 
 
 class Served(Measured):
-    """Our server on a data directory; `ready_seconds` from exec to the printed address."""
+    """Our server on a data directory; `ready_seconds` from exec to the printed address, `ready_cpu` what it took."""
 
     def __init__(self, data: Path, log: Path, *flags: str) -> None:
         command = [
@@ -70,19 +70,34 @@ class Served(Measured):
         if not self.port:
             raise RuntimeError(f"the server did not start, see {log}")
         self.ready_seconds = time.monotonic() - self.started
+        self.ready_cpu = self.cpu()
         self.url = f"https://127.0.0.1:{self.port}"
 
 
-class Limit(Measured):
-    """The bare server of `bench.limit`."""
+class _Bare(Measured):
+    """A module of this package that serves with what is in a folder, and writes its port to a file there."""
 
-    def __init__(self, folder: Path, log: Path) -> None:
-        port_file = folder / "limit.port"
+    def __init__(self, module: str, folder: Path, log: Path, *arguments: str) -> None:
+        port_file = folder / f"{module}.port"
         port_file.unlink(missing_ok=True)
-        super().__init__([sys.executable, "-m", "bench.limit", str(folder), str(port_file)], log)
+        super().__init__([sys.executable, "-m", f"bench.{module}", str(folder), str(port_file), *arguments], log)
         while not (port_file.exists() and port_file.read_text()):
             if self.process.poll() is not None:
-                raise RuntimeError(f"the limit server did not start, see {log}")
+                raise RuntimeError(f"bench.{module} did not start, see {log}")
             time.sleep(0.01)
         self.port = int(port_file.read_text())
         self.url = f"https://127.0.0.1:{self.port}"
+
+
+class Limit(_Bare):
+    """The bare server of `bench.limit`."""
+
+    def __init__(self, folder: Path, log: Path) -> None:
+        super().__init__("limit", folder, log)
+
+
+class Relay(_Bare):
+    """The bare relay of `bench.relay` in front of a server."""
+
+    def __init__(self, folder: Path, log: Path, backend: int) -> None:
+        super().__init__("relay", folder, log, str(backend))

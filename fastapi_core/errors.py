@@ -6,10 +6,10 @@ Back ends raise `StorageError`; only the registry turns those into an `APIError`
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from fastapi_core.records import dataclass
 
 #: reason -> HTTP code of `metav1.StatusReason`.
 REASON_CODES: dict[str, int] = {
@@ -111,9 +111,9 @@ class FieldError:
         return {"reason": CAUSE_REASONS[self.type], "message": self.body(), "field": self.field}
 
 
-MOST_ERRORS = 10_000
+_MOST_ERRORS = 10_000
 """Errors that an answer tells at most."""
-MOST_TEXT = 4 << 20
+_MOST_TEXT = 4 << 20
 """Characters of them, all together."""
 
 CAUSE_REASONS = {
@@ -135,7 +135,7 @@ _SHOWN_AS = {"TypeInvalid": "Invalid value"}
 
 
 #: What Go escapes in JSON besides what must be.
-_MARKUP = re.compile("[<>&\u2028\u2029]")
+_MARKUP = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
 
 
 def go_value(value: Any) -> str:
@@ -150,7 +150,7 @@ def go_value(value: Any) -> str:
         return go_float(value)
     if isinstance(value, int):
         return str(value)
-    return _MARKUP.sub(lambda match: f"\\u{ord(match[0]):04x}", _json(value))
+    return _json(value).translate(_MARKUP)
 
 
 def _json(value: Any) -> str:
@@ -302,11 +302,11 @@ def _bearable(errors: Sequence[FieldError]) -> Sequence[FieldError]:
     if len(errors) <= 100:
         return errors
     size = 0
-    for number, error in enumerate(errors[:MOST_ERRORS]):
+    for number, error in enumerate(errors[:_MOST_ERRORS]):
         size += len(error.field) + len(error.body())
-        if size > MOST_TEXT:
+        if size > _MOST_TEXT:
             return errors[: number + 1]
-    return errors[:MOST_ERRORS]
+    return errors[:_MOST_ERRORS]
 
 
 def expired(message: str) -> APIError:

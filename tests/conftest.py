@@ -5,7 +5,12 @@ import pytest
 # The contract suites are library code; their assertions should explain themselves all the same.
 pytest.register_assert_rewrite("fastapi_core.testing")
 
-pytest_plugins = ("tests.fixtures.server", "tests.fixtures.kubelet", "tests.fixtures.admission")
+pytest_plugins = (
+    "tests.fixtures.server",
+    "tests.fixtures.kubelet",
+    "tests.fixtures.admission",
+    "tests.fixtures.aggregated",
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

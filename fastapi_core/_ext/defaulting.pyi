@@ -27,5 +27,6 @@ class Walk:
     @property
     def idle(self) -> bool:
         """Whether there is nothing to do, here or below."""
-    def run(self, tree: dict[str, Any]) -> None:
-        """Complete the object: its own rules first, then those of its members."""
+    def run(self, tree: dict[str, Any], known: dict[str, Any] | None = None) -> None:
+        """Complete the object: its own rules first, then those of its members. Members that are the very objects which
+        `known`, a complete tree, has in their place are left alone."""

@@ -105,6 +105,9 @@ class Shape:
 def field_set(shape: Shape, tree: dict[str, Any]) -> _FieldSet:
     """The paths of an object as an applied configuration owns them: leaves, items and empty objects."""
 
+def names_just(shape: Shape, tree: dict[str, Any], fields: _FieldSet) -> bool:
+    """Whether `field_set(shape, tree)` equals `fields`, found without making it. Not found for lists that repeat an item."""
+
 def compare(shape: Shape, old: dict[str, Any], new: dict[str, Any]) -> tuple[_FieldSet, _FieldSet]:
     """(paths added or changed, paths removed) on the way from one object to another."""
 

@@ -76,8 +76,12 @@ class Plan:
     def name(self) -> str: ...
     def __init__(self, name: str, fields: Iterable[FieldPlan]) -> None:
         """`name` is the Go name of the struct; `fields` are its members in the order JSON prints them."""
-    def run(self, tree: Any, share: bool = False) -> tuple[dict[str, Any], list[str]]:
+    def run(
+        self, tree: Any, share: bool = False, known: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], list[str]]:
         """(normalised tree, paths of unknown members, 100 at most); raises Mismatch, or ValueError for a text of the wrong form.
 
-        With `share` the parts that are normal already are those of `tree`, for a caller to whom it belongs.
+        With `share` the parts that are normal already are those of `tree`, for a caller to whom it belongs. Members of
+        `tree` that are the very objects which `known`, a normal tree, has in their place are not looked at but shared
+        (copied on the first level, unless `share` is set).
         """

@@ -10,11 +10,11 @@ Which plugins care about a request depends only on (resource, subresource, opera
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fastapi_core.obs import logs
+from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 
 if TYPE_CHECKING:
@@ -123,14 +123,27 @@ class _Plan:
 
 
 class AdmissionChain:
-    """All plugins in the reference's order."""
+    """All plugins in the reference's order; given as a function, they are made for the first request that needs them."""
 
-    def __init__(self, plugins: Sequence[Plugin], metrics: Metrics | None = None) -> None:
-        self.plugins = tuple(plugins)
+    def __init__(
+        self, plugins: Sequence[Plugin] | Callable[[], Sequence[Plugin]], metrics: Metrics | None = None
+    ) -> None:
+        self._made: tuple[Plugin, ...] | None = None
+        self._make = plugins if callable(plugins) else lambda: plugins
         self._table: dict[tuple[str, str, str, str, str, bool], _Plan] = {}
         self._metrics = metrics
         if metrics is not None:
             metrics.registry.collector(self._collect)
+
+    @property
+    def plugins(self) -> tuple[Plugin, ...]:
+        if self._made is None:
+            self._made = tuple(self._make())
+        return self._made
+
+    def prepare(self) -> None:
+        """Make the plugins now."""
+        self._made = self.plugins
 
     async def mutate(self, attributes: Attributes) -> None:
         """The mutating phase, and once more when a plugin asks for it."""
@@ -176,7 +189,7 @@ class AdmissionChain:
 
     async def close(self) -> None:
         """After the last request."""
-        for plugin in self.plugins:
+        for plugin in self._made or ():
             plugin.close()
 
     def refresh(self) -> None:

@@ -7,10 +7,15 @@ webhook and is awaited then.
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from fastapi_core.admission.policies.versions import converted
+from fastapi_core.later import later
 from fastapi_core.registry.definition import ResourceDefinition, Tree
+
+if TYPE_CHECKING:
+    from fastapi_core.admission.policies import versions
+else:
+    versions = later("fastapi_core.admission.policies.versions")
 
 
 class CustomConversion(Protocol):
@@ -29,4 +34,4 @@ class Conversions:
     def convert(self, tree: Tree, source: ResourceDefinition, target: ResourceDefinition) -> Tree | Awaitable[Tree]:
         if source.custom and self.custom is not None:
             return self.custom(tree, source, target)
-        return converted(tree, source, target) or tree
+        return versions.converted(tree, source, target) or tree

@@ -7,20 +7,20 @@ document of the group version; what has failed is looked at again soon, then les
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from fastapi_core.aggregation.directory import AVAILABLE, APIService, Backing, Directory, condition
 from fastapi_core.aggregation.fetch import AGGREGATOR, Fetcher
-from fastapi_core.aggregation.resolve import Place, ResolveError, Resolver, is_ready
+from fastapi_core.aggregation.rounds import NEVER, Rounds
 from fastapi_core.aggregation.transport import Transports
 from fastapi_core.errors import APIError, go_quote
 from fastapi_core.http.client import UpstreamError
 from fastapi_core.meta import time
 from fastapi_core.obs import logs
+from fastapi_core.records import dataclass
+from fastapi_core.registry.services import Place, Resolver, ServiceError, is_ready
 
 if TYPE_CHECKING:
     from fastapi_core.obs.catalog import Metrics
@@ -29,7 +29,8 @@ log = logs.get("aggregation")
 
 Tree = dict[str, Any]
 ATTEMPTS = 5
-PARALLEL = 64
+PARALLEL = 256
+"""Checks at the same time: those of silent backends take seconds, and others are not to wait for them."""
 _FIRST_RETRY, _LAST_RETRY = 0.25, 30.0
 _BODY_LIMIT = 1 << 20
 
@@ -67,19 +68,9 @@ PASSED = Finding("True", "Passed", "all checks passed")
 
 @dataclass(slots=True)
 class _State:
-    timer: asyncio.TimerHandle | None = None
-    task: asyncio.Task[None] | None = None
-    again: bool = False
-    retry: float = _FIRST_RETRY
     failed: int = 0
     passed: int = 0
-    told: Finding | None = field(default=None)
-
-    def stop(self) -> None:
-        if self.timer is not None:
-            self.timer.cancel()
-        if self.task is not None:
-            self.task.cancel()
+    told: Finding | None = None
 
 
 WriteStatus = Callable[[str, Tree], Awaitable[None]]
@@ -109,7 +100,7 @@ class Availability:
         self._slots = asyncio.Semaphore(PARALLEL)
         self._by_service: dict[tuple[str, str], set[str]] = {}
         self._checked: list[Callable[[APIService, bool], None]] = []
-        self._running = False
+        self._rounds = Rounds("availability", self._round, first=_FIRST_RETRY, last=_LAST_RETRY)
         registry = metrics.registry
         self._gauge = registry.gauge(
             "aggregator_unavailable_apiservice", "1 for a registered API service that is not available.", ("name",)
@@ -119,7 +110,7 @@ class Availability:
             ("name", "reason"),
         )  # fmt: skip
         directory.listen(self._changed)
-        resolver.listen(self._service_changed)
+        resolver.services.listen(self._service_changed)
 
     def on_check(self, checked: Callable[[APIService, bool], None]) -> None:
         """Call after every check of a backend, with whether it passed."""
@@ -127,88 +118,53 @@ class Availability:
 
     def start(self) -> None:
         """Check everything now, and go on until `stop`."""
-        self._running = True
+        self._rounds.start()
         for service in self._directory.services.values():
             self._changed(None, service)
 
     async def stop(self) -> None:
-        self._running = False
-        tasks = [state.task for state in self._states.values() if state.task is not None]
-        for state in self._states.values():
-            state.stop()
-        if tasks:
-            await asyncio.wait(tasks)
+        await self._rounds.stop()
 
     # What asks for a check
 
     def _changed(self, before: APIService | None, now: APIService | None) -> None:
         if before is not None and before.backing is not None:
-            names = self._by_service.get((before.backing.namespace, before.backing.name), set())
+            place = before.backing[:2]
+            names = self._by_service.get(place, set())
             names.discard(before.name)
+            if not names:
+                self._by_service.pop(place, None)
         if now is not None and now.backing is not None:
-            self._by_service.setdefault((now.backing.namespace, now.backing.name), set()).add(now.name)
-        if not self._running:
-            return
+            self._by_service.setdefault(now.backing[:2], set()).add(now.name)
         if now is None:
             self._forget(before)
-        elif before is None or _checked_part(before) != _checked_part(now) or now.backing is None:
-            state = self._states.get(now.name)
-            if state is not None:
-                state.retry = _FIRST_RETRY
-            self.enqueue(now.name)
+        elif before is None or now.backing is None or (before.way, before.uid) != (now.way, now.uid):
+            self._rounds.ask(now.name, fresh=True)
 
     def _forget(self, service: APIService | None) -> None:
         if service is None:
             return
-        state = self._states.pop(service.name, None)
-        if state is not None:
-            state.stop()
+        self._rounds.forget(service.name)
+        self._states.pop(service.name, None)
         self._gauge.children.pop((service.name,), None)
 
     def _service_changed(self, namespace: str, name: str) -> None:
         for apiservice in tuple(self._by_service.get((namespace, name), ())):
-            self.enqueue(apiservice)
+            self._rounds.ask(apiservice)
 
     def enqueue(self, name: str) -> None:
         """Check it now, or once more when a check is under way."""
-        if not self._running:
-            return
-        state = self._states.setdefault(name, _State())
-        if state.task is not None:
-            state.again = True
-            return
-        if state.timer is not None:
-            state.timer.cancel()
-            state.timer = None
-        state.task = asyncio.get_running_loop().create_task(self._sync(name, state))
+        self._rounds.ask(name)
 
     # A check
 
-    async def _sync(self, name: str, state: _State) -> None:
-        delay = state.retry
-        try:
-            async with self._slots:
-                finding = await self._check(name, state)
-            if finding is None or finding is LOCAL:
-                delay = 0.0
-            elif finding.passed:
-                state.retry = _FIRST_RETRY
-                delay = self._policy.period
-            else:
-                state.retry = min(state.retry * 2, _LAST_RETRY)
-        except Exception as error:
-            state.retry = min(state.retry * 2, _LAST_RETRY)
-            log.warning("Availability will be checked again", apiservice=name, error=str(error))
-        finally:
-            state.task = None
-        if not self._running or name not in self._states:
-            return
-        if state.again:
-            state.again = False
-            self.enqueue(name)
-        elif delay:
-            loop = asyncio.get_running_loop()
-            state.timer = loop.call_later(delay * random.uniform(0.9, 1.1), self.enqueue, name)
+    async def _round(self, name: str) -> float | None:
+        """Seconds until the next one; None after one that was not passed."""
+        async with self._slots:
+            finding = await self._check(name, self._states.setdefault(name, _State()))
+        if finding is None or finding is LOCAL:
+            return NEVER
+        return self._policy.period if finding.passed else None
 
     async def _check(self, name: str, state: _State) -> Finding | None:
         service = self._directory.services.get(name)
@@ -243,16 +199,16 @@ class Availability:
         if unready is not None:
             return unready
         try:
-            places = self._resolver.places(backing)
+            places = self._resolver.places(*backing)
             await self._probe(service, places)
-        except (ResolveError, UpstreamError, ValueError) as error:
+        except (ServiceError, UpstreamError, ValueError) as error:
             return Finding("False", "FailedDiscoveryCheck", str(error))
         return PASSED
 
     def _endpoints(self, backing: Backing) -> Finding | None:
         """What is wrong with the Service; None when nothing is."""
         where = f"service/{backing.name} in {go_quote(backing.namespace)}"
-        service = self._resolver.service(backing.namespace, backing.name)
+        service = self._resolver.services.service(backing.namespace, backing.name)
         if service is None:
             return Finding("False", "ServiceNotFound", f"{where} is not present")
         spec: Tree = service.get("spec") or {}
@@ -261,7 +217,7 @@ class Availability:
         port = next((p for p in spec.get("ports") or () if p.get("port") == backing.port), None)
         if port is None:
             return Finding("False", "ServicePortError", f"{where} is not listening on port {backing.port}")
-        slices = self._resolver.slices(backing.namespace, backing.name)
+        slices = self._resolver.services.slices(backing.namespace, backing.name)
         if not slices:
             return Finding("False", "EndpointsNotFound", f"cannot find endpointslices for {where}")
         name = port.get("name") or ""
@@ -351,7 +307,3 @@ def with_finding(tree: Tree, finding: Finding) -> Tree | None:
     if old is None:
         return {**status, "conditions": [*conditions, new]}
     return {**status, "conditions": [new if entry is old else entry for entry in conditions]}
-
-
-def _checked_part(service: APIService) -> tuple[object, ...]:
-    return service.backing, service.insecure, service.authorities, service.uid

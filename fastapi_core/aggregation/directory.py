@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastapi_core.discovery.priorities import version_key
 from fastapi_core.obs import logs
+from fastapi_core.records import dataclass
 
 if TYPE_CHECKING:
     from fastapi_core._ext.objects import CachedObject
@@ -24,8 +24,7 @@ APISERVICES = "/registry/apiregistration.k8s.io/apiservices/"
 AVAILABLE = "Available"
 
 
-@dataclass(frozen=True, slots=True)
-class Backing:
+class Backing(NamedTuple):
     """The Service behind an APIService."""
 
     namespace: str
@@ -36,6 +35,9 @@ class Backing:
     def server_name(self) -> str:
         """The name its certificate is for."""
         return f"{self.name}.{self.namespace}.svc"
+
+
+Way = tuple[Backing, bool, bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,11 @@ class APIService:
     """PEM bundle; empty: the system's."""
     available: bool
     uid: str
+
+    @property
+    def way(self) -> Way | None:
+        """What leads to its backend, and what is believed of it; None without one."""
+        return None if self.backing is None else (self.backing, self.insecure, self.authorities)
 
     @property
     def path(self) -> str:
@@ -107,9 +114,8 @@ class Directory:
         self._services: dict[str, APIService] = {}
         self._by_group: dict[str, dict[str, APIService]] = {}
         self._sorted: dict[str, tuple[APIService, ...]] = {}
-        self._unsorted: set[str] = set()
-        self._ordered: tuple[int, Mapping[str, tuple[APIService, ...]]] = (-1, {})
         self._listeners: list[Changed] = []
+        self._group_listeners: list[Callable[[str], None]] = []
         self._watcher: Watcher | None = None
 
     @property
@@ -120,6 +126,10 @@ class Directory:
     def listen(self, changed: Changed) -> None:
         """Call for every change from now on; what is there already is told by `open`."""
         self._listeners.append(changed)
+
+    def listen_groups(self, noted: Callable[[str], None]) -> None:
+        """Call with the name of each group whose versions, or what is known of them, have changed."""
+        self._group_listeners.append(noted)
 
     async def open(self) -> None:
         """Read what there is, and follow it."""
@@ -133,6 +143,30 @@ class Directory:
     def close(self) -> None:
         if self._watcher is not None:
             self._watcher.stop()
+
+    def expect(self, group: str, version: str, group_priority: int, version_priority: int) -> None:
+        """List a group version answered here from now on, though its APIService is still being written: who sees a
+        definition established looks its group up next. Listeners are told of the object."""
+        name = f"{version}.{group}"
+        known = self._services.get(name)
+        made = known or APIService(name, group, version, group_priority, version_priority, None, False, b"", True, "")
+        if self._by_group.setdefault(group, {}).setdefault(name, made) is made:
+            self._regroup(group)
+
+    def forget(self, group: str, version: str) -> None:
+        """No longer list a group version answered here, though its APIService may have to be deleted yet."""
+        known = self._by_group.get(group, {})
+        if known.pop(f"{version}.{group}", None) is not None:
+            if not known:
+                del self._by_group[group]
+            self._regroup(group)
+
+    def _regroup(self, group: str) -> None:
+        """The versions of a group have changed."""
+        self.generation += 1
+        self._sorted.pop(group, None)
+        for noted in self._group_listeners:
+            noted(group)
 
     def _deliver(self, events: list[WatchEvent]) -> None:
         for event in events:
@@ -152,13 +186,15 @@ class Directory:
             self._tell(before, now)
 
     def _tell(self, before: APIService | None, now: APIService | None) -> None:
-        self.generation += 1
         if before is not None:
-            self._by_group[before.group].pop(before.name, None)
-            self._unsorted.add(before.group)
+            known = self._by_group.get(before.group, {})
+            known.pop(before.name, None)
+            if not known:
+                self._by_group.pop(before.group, None)
         if now is not None:
             self._by_group.setdefault(now.group, {})[now.name] = now
-            self._unsorted.add(now.group)
+        for group in {service.group for service in (before, now) if service is not None}:
+            self._regroup(group)
         for listener in self._listeners:
             try:
                 listener(before, now)
@@ -167,19 +203,16 @@ class Directory:
                 name = (now or before or _NOBODY).name
                 log.error("An API service is not taken notice of", error, apiservice=name)
 
-    def groups(self) -> Mapping[str, tuple[APIService, ...]]:
-        """Group -> its versions in order; groups by the highest priority any of their versions asks for, then by name."""
-        if self._ordered[0] != self.generation:
-            found = self._sorted
-            for group in self._unsorted:
-                versions = sorted(
-                    self._by_group.get(group, {}).values(), key=lambda s: (-s.version_priority, version_key(s.version))
-                )
-                if versions:
-                    found[group] = tuple(versions)
-                else:
-                    found.pop(group, None)
-            self._unsorted.clear()
-            ranks = {group: -max([s.group_priority for s in versions]) for group, versions in found.items()}
-            self._ordered = self.generation, {name: found[name] for name in sorted(found, key=lambda g: (ranks[g], g))}
-        return self._ordered[1]
+    @property
+    def groups(self) -> Iterable[str]:
+        """Those with a version registered."""
+        return self._by_group.keys()
+
+    def group(self, name: str) -> tuple[APIService, ...]:
+        """The registered versions of a group in order."""
+        found = self._sorted.get(name)
+        if found is None:
+            services = self._by_group[name].values() if name in self._by_group else ()
+            found = tuple(sorted(services, key=lambda s: (-s.version_priority, version_key(s.version))))
+            self._sorted[name] = found
+        return found

@@ -11,10 +11,10 @@ import contextlib
 import os
 import socket
 import ssl
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from fastapi_core.records import dataclass
 from fastapi_core.schema.errors import DecodeError
 
 Tree = dict[str, Any]

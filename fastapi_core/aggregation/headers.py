@@ -8,6 +8,7 @@ from fastapi_core.authn.tokens import PROTOCOL_HEADER, WEBSOCKET_PREFIX
 from fastapi_core.rest.upstream import HOP
 
 if TYPE_CHECKING:
+    from fastapi_core._ext.http1 import Request
     from fastapi_core.http.exchange import Header
     from fastapi_core.request.context import RequestContext, User
 
@@ -23,6 +24,8 @@ _NOT_RELAYED = (HOP - {b"trailer"}) | {
 }  # fmt: skip
 _TOKEN = frozenset(b"!#$&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _REMEMBERED = 1024
+#: Under which a connection knows the fields of its last request, of at most that many bytes.
+_FORWARDED, _KEPT = "aggregation/forwarded", 4096
 
 
 class UnsendableError(ValueError):
@@ -83,19 +86,48 @@ class Dropped:
 def forwarded(ctx: RequestContext, dropped: Dropped) -> list[Header]:
     """The client's own fields that go on, those about forwarding, and the id under which all servers note the request."""
     request = ctx.request
-    connection = [value for name, value in request.headers if name == b"connection"]
+    connection = request.header_all(b"connection")
     named = {token.strip().lower() for value in connection for token in value.split(b",")} if connection else ()
     headers = [(name, value) for name, value in request.headers if not dropped(name) and name not in named]
     client = request.connection.peer.rpartition(":")[0].strip("[]").encode()
     before = request.header(b"x-forwarded-for")
     headers += [
         (b"x-forwarded-for", client if before is None else before + b", " + client),
-        (b"x-forwarded-uri", request.path.encode("utf-8", "surrogateescape")),
         (b"x-forwarded-proto", b"https" if request.connection.tls else b"http"),
     ]
+    return headers + _own(ctx)
+
+
+def _own(ctx: RequestContext) -> list[Header]:
+    """Fields that are another request's no more."""
+    headers = [(b"x-forwarded-uri", ctx.request.path.encode("utf-8", "surrogateescape"))]
     if ctx.audit_id:
         headers.append((b"audit-id", ctx.audit_id.encode("latin-1", "replace")))
     return headers
+
+
+def forwarded_lines(ctx: RequestContext, dropped: Dropped) -> bytes:
+    """The same as they are sent. Clients say the same again and again: their fields are kept with their connection."""
+    request = ctx.request
+    memo = request.connection.memo
+    known = memo.get(_FORWARDED)
+    own = _own(ctx)
+    if known is not None and known[0] == request.headers:
+        lines: bytes = known[1]
+    else:
+        lines = _joined(forwarded(ctx, dropped)[: -len(own)])
+        if len(lines) <= _KEPT:
+            memo[_FORWARDED] = request.headers, lines
+    return lines + _joined(own)
+
+
+def _joined(headers: list[Header]) -> bytes:
+    return b"".join([b"%b: %b\r\n" % header for header in headers])
+
+
+def asked(request: Request) -> str:
+    """Path and query as the client sent them."""
+    return f"{request.path}?{request.query}" if request.query else request.path
 
 
 def without_token(headers: list[Header]) -> list[Header]:
@@ -113,7 +145,9 @@ def without_token(headers: list[Header]) -> list[Header]:
 
 def relayed(headers: list[Header]) -> list[Header]:
     """The fields of a backend's answer that the client gets."""
-    named = {
-        token.strip().lower() for name, value in headers if name == b"connection" for token in value.split(b",")
-    } - {b"close", b"keep-alive"}
-    return [(name, value) for name, value in headers if name not in _NOT_RELAYED and name not in named]
+    kept = [header for header in headers if header[0] not in _NOT_RELAYED]
+    for name, value in headers:
+        if name == b"connection":
+            named = {token.strip().lower() for token in value.split(b",")} - {b"close", b"keep-alive"}
+            kept = [header for header in kept if header[0] not in named]
+    return kept

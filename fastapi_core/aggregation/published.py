@@ -7,57 +7,48 @@ newer; discovery marks it as stale.
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from fastapi_core.aggregation import entries, swagger
-from fastapi_core.aggregation.fetch import AGGREGATOR, OPENAPI, Fetched, Fetcher
-from fastapi_core.aggregation.resolve import ResolveError, Resolver
+from fastapi_core.aggregation.fetch import AGGREGATOR, OPENAPI, Fetcher
+from fastapi_core.aggregation.rounds import NEVER, Rounds
+from fastapi_core.http.asking import Whole
 from fastapi_core.http.client import Target, UpstreamError
 from fastapi_core.obs import logs
+from fastapi_core.records import dataclass
+from fastapi_core.registry.services import Resolver, ServiceError
 
 if TYPE_CHECKING:
-    from fastapi_core.aggregation.directory import APIService, Backing, Directory
+    from fastapi_core.aggregation.directory import APIService, Directory, Way
     from fastapi_core.aggregation.transport import Transports
 
 log = logs.get("aggregation")
 
 Tree = dict[str, Any]
-Key = tuple["Backing", bool, bytes]
 PERIOD = 60.0
 TIMEOUT = 5.0
 OPENAPI_TIMEOUT = 30.0
 _FIRST_RETRY = 0.5
 _INLINE = 1 << 17
 _JSON = (b"accept", b"application/json")
-_UNUSABLE = (UpstreamError, TimeoutError, ResolveError, ValueError)
+_UNUSABLE = (UpstreamError, TimeoutError, ServiceError, ValueError)
 
 
 @dataclass(slots=True)
 class Source:
     """One backend, and which APIServices it stands behind."""
 
-    key: Key
+    way: Way
     names: set[str] = field(default_factory=set)
-    timer: asyncio.TimerHandle | None = None
-    task: asyncio.Task[None] | None = None
-    again: bool = False
-    retry: float = _FIRST_RETRY
     etag: bytes = b""
     found: entries.Found = field(default_factory=dict)
     v3: Mapping[str, str] = field(default_factory=dict)
     """OpenAPI v3 documents: name -> path at the backend."""
     v2: swagger.Swagger | None = None
-
-    def stop(self) -> None:
-        if self.timer is not None:
-            self.timer.cancel()
-        if self.task is not None:
-            self.task.cancel()
 
 
 class Published:
@@ -68,77 +59,65 @@ class Published:
         self._resolver = resolver
         self._transports = transports
         self._fetcher = fetcher
-        self._sources: dict[Key, Source] = {}
-        self._running = False
+        self._sources: dict[Way, Source] = {}
+        self._rounds = Rounds("documents", self._refresh, first=_FIRST_RETRY, last=PERIOD)
         self.entries: dict[str, Tree] = {}
         """APIService -> its version in the aggregated document."""
-        self.generation = 0
-        """Grows when an entry changes."""
+        self._listeners: list[Callable[[str], object]] = []
         self.openapi_generation = 0
         directory.listen(self._changed)
 
+    def listen(self, changed: Callable[[str], object]) -> None:
+        """Call with the group of every entry that is another one now."""
+        self._listeners.append(changed)
+
+    def _tell(self, group: str) -> None:
+        for listener in self._listeners:
+            listener(group)
+
     def start(self) -> None:
-        self._running = True
+        self._rounds.start()
         for service in self._directory.services.values():
             self._changed(None, service)
 
     async def stop(self) -> None:
-        self._running = False
-        tasks = [source.task for source in self._sources.values() if source.task is not None]
-        for source in self._sources.values():
-            source.stop()
-        if tasks:
-            await asyncio.wait(tasks)
+        await self._rounds.stop()
 
     def source(self, service: APIService) -> Source | None:
         """The backend of an APIService, once there was time to look at it."""
-        return None if service.backing is None else self._sources.get(_key(service))
+        return None if service.way is None else self._sources.get(service.way)
 
     # Which backends there are
 
     def _changed(self, before: APIService | None, now: APIService | None) -> None:
-        if not self._running:
+        if not self._rounds.running:
             return
-        old = None if before is None or before.backing is None else _key(before)
-        if before is not None and old is not None and (now is None or now.backing is None or _key(now) != old):
+        if before is not None and (now is None or now.way != before.way):
             self._leave(before)
-        if now is None or now.backing is None:
+        if now is None or now.way is None:
             return
-        key = _key(now)
-        source = self._sources.setdefault(key, Source(key))
+        source = self._sources.setdefault(now.way, Source(now.way))
         joined = now.name not in source.names
         source.names.add(now.name)
         if joined:
             self._put(now, source, current=False)
         if now.available and (joined or before is None or not before.available):
-            source.retry = _FIRST_RETRY
-            self._wake(source)
+            self._rounds.ask(now.way, fresh=True)
         elif not now.available:
             self._put(now, source, current=False)
 
     def _leave(self, service: APIService) -> None:
-        if service.backing is None:
+        if service.way is None:
             return
         if self.entries.pop(service.name, None) is not None:
-            self.generation += 1
+            self._tell(service.group)
             self.openapi_generation += 1
-        source = self._sources.get(_key(service))
+        source = self._sources.get(service.way)
         if source is not None:
             source.names.discard(service.name)
             if not source.names:
-                source.stop()
-                del self._sources[source.key]
-
-    def _wake(self, source: Source) -> None:
-        if not self._running or source.key not in self._sources:
-            return
-        if source.task is not None:
-            source.again = True
-            return
-        if source.timer is not None:
-            source.timer.cancel()
-            source.timer = None
-        source.task = asyncio.get_running_loop().create_task(self._refresh(source))
+                self._rounds.forget(source.way)
+                del self._sources[source.way]
 
     # One round
 
@@ -146,35 +125,25 @@ class Published:
         services = (self._directory.services.get(name) for name in sorted(source.names))
         return [service for service in services if service is not None and service.available]
 
-    async def _refresh(self, source: Source) -> None:
-        delay = PERIOD
+    async def _refresh(self, way: Way) -> float | None:
+        """Seconds until the next one; None when the backend does not tell."""
+        source = self._sources[way]
+        services = self._available(source)
+        if not services:
+            return NEVER  # once it is available again it will be asked again
         try:
-            services = self._available(source)
-            if not services:
-                # Once it is available again it will be asked again.
-                delay = 0.0
-                return
             await self._discover(source, services)
             await self._describe(source, services[0])
-            source.retry = _FIRST_RETRY
         except _UNUSABLE as error:
-            log.debug("A backend does not tell what it serves", service=source.key[0].name, error=str(error))
+            log.debug("A backend does not tell what it serves", service=way[0].name, error=str(error))
             for service in self._available(source):
                 self._put(service, source, current=False)
-            delay, source.retry = source.retry, min(source.retry * 2, PERIOD)
-        finally:
-            source.task = None
-            if self._running and source.key in self._sources:
-                if source.again:
-                    source.again = False
-                    self._wake(source)
-                elif delay:
-                    loop = asyncio.get_running_loop()
-                    source.timer = loop.call_later(delay * random.uniform(0.9, 1.1), self._wake, source)
+            return None
+        return PERIOD
 
     def _target(self, service: APIService) -> Target:
         assert service.backing is not None
-        return self._transports.target(service, self._resolver.places(service.backing)[0])
+        return self._transports.target(service, self._resolver.places(*service.backing)[0])
 
     async def _discover(self, source: Source, services: list[APIService]) -> None:
         accept = [(b"accept", entries.ACCEPT)]
@@ -206,7 +175,7 @@ class Published:
         entry["freshness"] = "Current" if current else "Stale"
         if self.entries.get(service.name) != entry:
             self.entries[service.name] = entry
-            self.generation += 1
+            self._tell(service.group)
 
     async def _describe(self, source: Source, service: APIService) -> None:
         """OpenAPI; a backend without it, or with nonsense, is one without it."""
@@ -254,12 +223,7 @@ class Published:
         return fetched.body
 
 
-def _key(service: APIService) -> Key:
-    assert service.backing is not None
-    return service.backing, service.insecure, service.authorities
-
-
-async def _parsed(fetched: Fetched, parse: Callable[[Any], Any]) -> Any:
+async def _parsed(fetched: Whole, parse: Callable[[Any], Any]) -> Any:
     """The body as `parse` wants it; large ones are parsed in a thread. Raises ValueError."""
 
     def work() -> Any:

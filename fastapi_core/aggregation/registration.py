@@ -13,15 +13,20 @@ from typing import TYPE_CHECKING, Any
 from fastapi_core.aggregation.availability import LOCAL, with_finding
 from fastapi_core.discovery import priorities
 from fastapi_core.errors import APIError
+from fastapi_core.later import later
 from fastapi_core.obs import logs
-from fastapi_core.registry.lifecycle import before_create, before_update
-from fastapi_core.schema.normalize import normalize
 from fastapi_core.storage.interface import StorageError
 
 if TYPE_CHECKING:
+    from fastapi_core.aggregation.directory import Directory
+    from fastapi_core.registry import lifecycle
     from fastapi_core.registry.store import ResourceStore
+    from fastapi_core.schema import normalize
     from fastapi_core.storage.cacher.changes import WatchEvent
     from fastapi_core.storage.cacher.watchers import Watcher
+else:
+    normalize = later("fastapi_core.schema.normalize")
+    lifecycle = later("fastapi_core.registry.lifecycle")
 
 log = logs.get("aggregation")
 
@@ -37,8 +42,9 @@ _RETRY = 1.0
 class Registrations:
     """What has to be registered, and the worker that sees to it."""
 
-    def __init__(self, store: ResourceStore) -> None:
+    def __init__(self, store: ResourceStore, directory: Directory) -> None:
         self._store = store
+        self._directory = directory
         self._wanted: dict[str, tuple[str, Tree]] = {}
         self._at_start: frozenset[str] = frozenset()
         self._once: set[str] = set()
@@ -82,8 +88,12 @@ class Registrations:
     def settle(self, group: str, served: set[str], before: set[str]) -> None:
         """The versions custom resources of a group are served in now, and those they were served in before."""
         for version in before - served:
+            obj = self._store.cache.get(self._store.key("", f"{version}.{group}"))
+            if obj is None or _mode(obj.tree()) == ALWAYS:
+                self._directory.forget(group, version)
             self.withdraw_local(group, version)
         for version in served - before:
+            self._directory.expect(group, version, CUSTOM_GROUP_PRIORITY, CUSTOM_VERSION_PRIORITY)
             self.register_local(group, version)
 
     # The worker
@@ -163,8 +173,8 @@ class Registrations:
         new = {**tree, "spec": wanted[1], "metadata": {**tree["metadata"], "labels": _labels(tree, wanted[0])}}
         if spec != wanted[1] or new["metadata"]["labels"] != tree["metadata"].get("labels"):
             definition = self._store.definition
-            full = normalize(definition.type, new).tree
-            before_update(definition, full, tree, definition.strategy.prepare)
+            full = normalize.normalize(definition.type, new).tree
+            lifecycle.before_update(definition, full, tree, definition.strategy.prepare)
             await self._store.update(obj, full)
 
     async def _create(self, name: str, mode: str, spec: Tree) -> None:
@@ -175,8 +185,8 @@ class Registrations:
             "metadata": {"name": name, "labels": {LABEL: mode}},
             "spec": spec,
         }
-        full = normalize(definition.type, tree).tree
-        before_create(definition, full)
+        full = normalize.normalize(definition.type, tree).tree
+        lifecycle.before_create(definition, full)
         # Nothing has to be looked at to know it.
         full["status"] = with_finding(full, LOCAL)
         try:

@@ -6,9 +6,11 @@ Anything may come; what has not the form of a document is a ValueError, so that 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha512
 from typing import Any
+
+from fastapi_core.records import dataclass
 
 Tree = dict[str, Any]
 DEFINITIONS, SCHEMAS = "#/definitions/", "#/components/schemas/"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from fastapi_core.aggregation.directory import APIService
-from fastapi_core.aggregation.resolve import Place
 from fastapi_core.authn.outbound import client_tls
 from fastapi_core.http.client import Target, Tunnel
+from fastapi_core.records import dataclass
+from fastapi_core.registry.services import Place
 
 
 @dataclass(slots=True)

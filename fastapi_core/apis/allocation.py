@@ -62,7 +62,7 @@ class ServiceAllocator:
 
     def bind(self, definition: ResourceDefinition) -> ResourceDefinition:
         """The definition of services with this allocator as its last step before a write."""
-        return replace(definition, strategy=replace(definition.strategy, canonicalize=self.allocate))
+        return definition.revised(lambda strategy: replace(strategy, canonicalize=self.allocate))
 
     def allocate(self, new: Tree, old: Tree | None) -> None:
         """Fill in what the service lacks. Raises Invalid when what it asks for cannot be had, InternalError when

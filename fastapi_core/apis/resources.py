@@ -1,50 +1,74 @@
 """The built-in resources: `data/resources.json` made into `ResourceDefinition`s at start.
 
-The data leaves out what follows from the rest (see `tools/make_resources.py`). Type tables are looked up when a
-definition's `type` is first asked for, so that start-up reads only the groups that are used.
+The data leaves out what follows from the rest (see `tools/make_resources.py`). Type table and strategy of a definition
+are looked up when they are first asked for, so that a start loads only what is used.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from fastapi_core.apis import conversions
-from fastapi_core.apis.strategies import strategy_for
+from fastapi_core.later import later
 from fastapi_core.registry.conversion import CONVERTERS
-from fastapi_core.registry.definition import ResourceDefinition, Subresource
+from fastapi_core.registry.definition import ResourceDefinition, Strategy, Subresource
 from fastapi_core.schema.tables import type_of
 from fastapi_core.schema.types import Type
+
+if TYPE_CHECKING:
+    from fastapi_core.apis.strategies import table
+else:
+    table = later("fastapi_core.apis.strategies.table", soon=True)
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
 class BuiltinDefinition(ResourceDefinition):
-    """A definition whose type table is read on first use."""
+    """A definition whose type table and strategy are loaded when they are first asked for.
 
-    __slots__ = ("_type",)
-    _type: Type
+    With both it becomes an ordinary definition. `strategy` is constructed as the function that makes it.
+    """
+
+    __slots__ = ()
 
     @property
     def type(self) -> Type:
-        try:
-            return self._type
-        except AttributeError:
-            object.__setattr__(self, "_type", type_of(self.type_ref))
-            return self._type
-
-    @type.setter
-    def type(self, value: object) -> None:
-        """The generated constructor assigns every field; there is nothing to keep."""
+        found: Type | None = _TYPE.__get__(self)
+        if found is None:
+            found = type_of(f"{self.group or 'core'}/{self.version}.{self.kind}")
+            _TYPE.__set__(self, found)
+            self._complete()
+        return found
 
     @property
-    def type_ref(self) -> str:
-        """Name of the type table entry, `core/v1.Pod`."""
-        return f"{self.group or 'core'}/{self.version}.{self.kind}"
+    def strategy(self) -> Strategy:
+        found: Strategy | Callable[[], Strategy] = _STRATEGY.__get__(self)
+        if not isinstance(found, Strategy):
+            found = found()
+            _STRATEGY.__set__(self, found)
+            self._complete()
+        return found
+
+    def _complete(self) -> None:
+        if _TYPE.__get__(self) is not None and isinstance(_STRATEGY.__get__(self), Strategy):
+            object.__setattr__(self, "__class__", ResourceDefinition)
+
+    def but(self, **changes: Any) -> ResourceDefinition:
+        given = {name: slot.__get__(self) for name, slot in _SLOTS.items()}
+        return BuiltinDefinition(**{**given, **changes})
+
+    def revised(self, change: Callable[[Strategy], Strategy]) -> ResourceDefinition:
+        return self.but(strategy=lambda: change(self.strategy))
+
+
+_SLOTS: Final = {f.name: ResourceDefinition.__dict__[f.name] for f in fields(ResourceDefinition)}
+_TYPE, _STRATEGY = _SLOTS["type"], _SLOTS["strategy"]
 
 
 def _definition(record: dict[str, Any]) -> BuiltinDefinition:
@@ -81,7 +105,7 @@ def _definition(record: dict[str, Any]) -> BuiltinDefinition:
         initial_generation=record.get("generation", 0),
         bump_generation=record.get("bump", False),
         ttl=record.get("ttl", 0),
-        strategy=strategy_for(
+        strategy=lambda: table.strategy_for(  # type: ignore[arg-type]
             group,
             kind,
             status="status" in record.get("subresources", ()),
@@ -126,13 +150,16 @@ def _judged_as_stored(definition: ResourceDefinition) -> ResourceDefinition:
     convert = CONVERTERS.get((definition.kind, definition.group_version, stored))
     if convert is None:
         return definition
-    validate, warnings = definition.strategy.validate, definition.strategy.warnings
-    strategy = replace(
-        definition.strategy,
-        validate=lambda new, old: validate(convert(new), None if old is None else convert(old)),
-        warnings=lambda new, old: warnings(convert(new), None if old is None else convert(old)),
-    )
-    return replace(definition, strategy=strategy)
+
+    def judged(strategy: Strategy) -> Strategy:
+        validate, warnings = strategy.validate, strategy.warnings
+        return replace(
+            strategy,
+            validate=lambda new, old: validate(convert(new), None if old is None else convert(old)),
+            warnings=lambda new, old: warnings(convert(new), None if old is None else convert(old)),
+        )
+
+    return definition.revised(judged)
 
 
 def _records(name: str) -> list[dict[str, Any]]:

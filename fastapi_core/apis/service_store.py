@@ -18,16 +18,19 @@ from fastapi_core.apis.allocation import Network, ServiceAllocator
 from fastapi_core.apis.claims import addresses_of, claims_of, owner_of
 from fastapi_core.apis.conditions import is_true
 from fastapi_core.errors import APIError
+from fastapi_core.later import later
 from fastapi_core.obs import logs
 from fastapi_core.registry.definition import ResourceDefinition, Tree
-from fastapi_core.registry.lifecycle import new_uid, timestamp
 from fastapi_core.registry.store import ResourceStore
 from fastapi_core.storage.interface import StorageError
 
 if TYPE_CHECKING:
     from fastapi_core._ext.objects import CachedObject
+    from fastapi_core.registry import lifecycle
     from fastapi_core.storage.cacher.resource import ResourceCache
     from fastapi_core.storage.interface import Storage
+else:
+    lifecycle = later("fastapi_core.registry.lifecycle")
 
 log = logs.get("services")
 
@@ -43,8 +46,8 @@ def address_object(address: str, service: Tree) -> Tree:
         "apiVersion": "networking.k8s.io/v1",
         "metadata": {
             "name": address,
-            "uid": new_uid(),
-            "creationTimestamp": timestamp(),
+            "uid": lifecycle.new_uid(),
+            "creationTimestamp": lifecycle.timestamp(),
             "labels": {FAMILY: families.family_of(address), MANAGED_BY: ALLOCATOR},
         },
         "spec": {"parentRef": {"resource": "services", "namespace": metadata["namespace"], "name": metadata["name"]}},
@@ -82,9 +85,9 @@ class ServiceStore(ResourceStore):
     async def create(self, tree: Tree) -> CachedObject:
         return await self._claimed(tree, ResourceStore.create(self, tree), frozenset())
 
-    async def update(self, current: CachedObject, tree: Tree) -> CachedObject:
+    async def update(self, current: CachedObject, tree: Tree, known: Tree | None = None) -> CachedObject:
         earlier = frozenset(addresses_of(current.tree().get("spec") or {}))
-        return await self._claimed(tree, ResourceStore.update(self, current, tree), earlier)
+        return await self._claimed(tree, ResourceStore.update(self, current, tree, known), earlier)
 
     async def delete(self, current: CachedObject) -> int:
         revision = await super().delete(current)

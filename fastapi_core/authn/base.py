@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 from fastapi_core.errors import APIError
+from fastapi_core.records import dataclass
 from fastapi_core.request.context import ANONYMOUS, User
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 import binascii
 import hmac
-import re
 from typing import TYPE_CHECKING
 
 from fastapi_core.authn.base import FOREVER, Audiences, Known
+from fastapi_core.meta.patterns import Pattern
 from fastapi_core.meta.time import to_timestamp
 from fastapi_core.request.context import User
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 NAMESPACE = "kube-system"
 SECRET_TYPE = "bootstrap.kubernetes.io/token"
 GROUP = "system:bootstrappers"
-_TOKEN = re.compile(r"([a-z0-9]{6})\.([a-z0-9]{16})")
-_EXTRA_GROUP = re.compile(r"system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]")
+_TOKEN = Pattern(r"([a-z0-9]{6})\.([a-z0-9]{16})")
+_EXTRA_GROUP = Pattern(r"system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]")
 
 
 class BootstrapTokens:

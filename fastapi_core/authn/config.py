@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from fastapi_core.authn.expressions import Expression, ExpressionError, compile_expression
 from fastapi_core.errors import FieldError, go_quote
 from fastapi_core.meta.names import dns1123_subdomain
+from fastapi_core.records import dataclass
 
 GROUP = "apiserver.config.k8s.io"
 VERSIONS = ("v1", "v1beta1", "v1alpha1")

@@ -4,14 +4,13 @@ importing one costs more start-up time and memory than all the rest of this pack
 
 from __future__ import annotations
 
-import calendar
-import re
-from dataclasses import dataclass
+from fastapi_core.meta.patterns import Pattern
+from fastapi_core.records import dataclass
 
 _SEQUENCE, _SET, _OID, _INTEGER, _VERSION = 0x30, 0x31, 0x06, 0x02, 0xA0
 _UTC_TIME, _GENERALIZED_TIME = 0x17, 0x18
 _ENCODINGS = {0x0C: "utf-8", 0x13: "ascii", 0x14: "latin-1", 0x16: "ascii", 0x1C: "utf-32-be", 0x1E: "utf-16-be"}
-_TIME = re.compile(rb"(\d{2}|\d{4})(\d{2})(\d{2})(\d{2})(\d{2})(\d{2})Z")
+_TIME = Pattern(rb"(\d{2}|\d{4})(\d{2})(\d{2})(\d{2})(\d{2})(\d{2})Z")
 
 
 class CertificateError(ValueError):
@@ -78,6 +77,8 @@ def read(der: bytes) -> Certificate:
 
 def _time(der: bytes, start: int, end: int) -> tuple[float, int]:
     """A time in Unix seconds, and where it ends."""
+    from calendar import timegm
+
     tag, inner, stop = element(der, start, end)
     match = _TIME.fullmatch(der, inner, stop)
     if match is None or (tag, len(match[1])) not in ((_UTC_TIME, 2), (_GENERALIZED_TIME, 4)):
@@ -87,7 +88,7 @@ def _time(der: bytes, start: int, end: int) -> tuple[float, int]:
         year += 1900 if year >= 50 else 2000
     if not (1 <= int(match[2]) <= 12 and 1 <= int(match[3]) <= 31 and year):
         raise CertificateError("bad time")
-    return float(calendar.timegm((year, *(int(match[i]) for i in range(2, 7))))), stop
+    return float(timegm((year, *(int(match[i]) for i in range(2, 7))))), stop
 
 
 def _attributes(name: bytes) -> list[tuple[bytes, str]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from fastapi_core.records import dataclass
 
 if TYPE_CHECKING:
     from fastapi_core.cel import Environment

@@ -7,7 +7,6 @@ and under those of the flags, so that nobody behind can mistake a client's words
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable, Sequence
-from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
@@ -15,6 +14,7 @@ from urllib.parse import unquote_to_bytes
 from fastapi_core.authn import x509
 from fastapi_core.authn.base import WrongCredential, with_authenticated
 from fastapi_core.obs import logs
+from fastapi_core.records import dataclass
 from fastapi_core.request.context import User
 
 if TYPE_CHECKING:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import orjson
+
+from fastapi_core.meta.patterns import Pattern
+from fastapi_core.records import dataclass
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
@@ -34,7 +36,7 @@ RSA_ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 ALGORITHMS = frozenset((*RSA_ALGORITHMS, *(algorithm for _, algorithm, _ in _CURVES.values())))
 """All that can be verified."""
 
-_PART = re.compile(r"[A-Za-z0-9_-]+")
+_PART = Pattern(r"[A-Za-z0-9_-]+")
 
 
 class TokenError(ValueError):
@@ -194,7 +196,7 @@ def _digest(algorithm: str) -> HashAlgorithm:
     return kinds[algorithm[2:]]()
 
 
-_BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----.*?-----END \1-----", re.S)
+_BLOCK = Pattern(rb"-----BEGIN ([A-Z0-9 ]+)-----.*?-----END \1-----", re.S)
 
 
 def keys_of_pem(data: bytes) -> list[PublicKey]:

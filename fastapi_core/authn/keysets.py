@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from fastapi_core.authn import jws, outbound
+from fastapi_core.http.asking import Whole
 from fastapi_core.obs import logs
 
 log = logs.get("authn")
@@ -100,14 +101,14 @@ class RemoteKeys:
             raise KeySetError(str(error)) from None
         self._keys = tuple(keys)
 
-    async def _get(self, url: str) -> outbound.Answer:
+    async def _get(self, url: str) -> Whole:
         answer = await outbound.ask(self._remote, timeout=_TIMEOUT, url=url, redirects=_REDIRECTS)
         if answer.status != 200:
             raise KeySetError(f"{url}: {answer.status}")
         return answer
 
 
-def _document(answer: outbound.Answer) -> dict[str, str]:
+def _document(answer: Whole) -> dict[str, str]:
     """What counts of a discovery document."""
     try:
         tree: Any = orjson.loads(answer.body)

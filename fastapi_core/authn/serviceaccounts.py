@@ -10,7 +10,7 @@ import base64
 import binascii
 import hmac
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -19,6 +19,7 @@ from fastapi_core.authn import jws
 from fastapi_core.authn.base import CREDENTIAL_ID, FOREVER, Audiences, Known, WrongCredential
 from fastapi_core.errors import go_quote
 from fastapi_core.meta.time import to_timestamp
+from fastapi_core.records import dataclass
 from fastapi_core.request.context import User
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import csv
 import io
 import re
 from collections.abc import Awaitable, Mapping, Sequence
@@ -21,6 +20,7 @@ from fastapi_core.authn.base import (
     first_of,
     with_authenticated,
 )
+from fastapi_core.meta.patterns import Pattern
 from fastapi_core.request.context import User
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ _AROUND = len("Bearer ")
 #: An answer that says nothing of its own life is remembered this long, as the reference does.
 REMEMBER = 10.0
 
-_UPGRADE = re.compile(rb"(^|.*,\s*)upgrade($|\s*,)", re.IGNORECASE)
-_BASE64URL = re.compile(rb"[A-Za-z0-9_-]*")
+_UPGRADE = Pattern(rb"(^|.*,\s*)upgrade($|\s*,)", re.IGNORECASE)
+_BASE64URL = Pattern(rb"[A-Za-z0-9_-]*")
 
 
 def bearer_token(header: bytes) -> tuple[bytes, bool]:
@@ -237,6 +237,8 @@ def load_token_file(text: str) -> dict[str, User]:
 
     As in the reference a later line with the same token wins and an empty token is skipped.
     """
+    import csv
+
     users: dict[str, User] = {}
     rows = csv.reader(io.StringIO(text), strict=True)
     try:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from fastapi_core.authz.base import Decision
+from fastapi_core.records import dataclass
 
 ALWAYS_ALLOW, ALWAYS_DENY, ABAC, NODE, RBAC, WEBHOOK = "AlwaysAllow", "AlwaysDeny", "ABAC", "Node", "RBAC", "Webhook"
 MODES = (ABAC, ALWAYS_ALLOW, ALWAYS_DENY, NODE, RBAC, WEBHOOK)

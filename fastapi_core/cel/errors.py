@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from fastapi_core.records import dataclass
 
 #: Offset of an issue that has no place in the expression.
 NOWHERE: Final = -1

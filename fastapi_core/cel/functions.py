@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from fastapi_core.cel.types import (
@@ -27,6 +27,7 @@ from fastapi_core.cel.types import (
     struct,
     type_of,
 )
+from fastapi_core.records import dataclass
 
 Impl = Callable[..., Any]
 

@@ -6,9 +6,10 @@ import re
 import re._constants as sre  # type: ignore[import-not-found,unused-ignore]
 import re._parser as sre_parser  # type: ignore[import-not-found,unused-ignore]
 import unicodedata
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
+
+from fastapi_core.records import dataclass
 
 _REPEAT_LIMIT: Final = 1000
 _CLASSES: Final = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 # Importing `typing` costs more than everything else here.
@@ -15,6 +16,9 @@ usage: fastapi-core serve [flags]     run the API server
        fastapi-core serve --help      show the flags
        fastapi-core backup --data-dir DIR FILE
                                       copy the store, beside a running server or without
+       fastapi-core extension register|unregister|serve [MODULE:ATTRIBUTE] [flags]
+                                      put an extension behind an API server, take it away, or run it
+       fastapi-core conformance ...   test any server that speaks the Kubernetes API
        fastapi-core --version"""
 
 
@@ -25,14 +29,21 @@ def main(arguments: list[str] | None = None) -> int:
     if command in ("--version", "-V", "version"):
         return _version()
     if command in ("--help", "-h", "help"):
-        print(USAGE)
-        return 0
+        return _show(USAGE)
     if command == "serve":
         return _serve(args[1:])
     if command == "backup":
         from fastapi_core.cli.backup import backup
 
         return backup(args[1:])
+    if command == "extension":
+        from fastapi_core.cli.extension import extension
+
+        return extension(args[1:])
+    if command == "conformance":
+        from fastapi_core.testing.conformance.cli import main as conformance
+
+        return conformance(args[1:], "fastapi-core conformance")
     print(f"fastapi-core: unknown command {command!r}\n{USAGE}" if command else USAGE, file=sys.stderr)
     return 2
 
@@ -40,7 +51,16 @@ def main(arguments: list[str] | None = None) -> int:
 def _version() -> int:
     from fastapi_core import __version__
 
-    print(f"fastapi-core {__version__}")
+    return _show(f"fastapi-core {__version__}")
+
+
+def _show(text: str) -> int:
+    """Print for a reader who may go away when he has seen enough (`| head`)."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        # What is still in the buffer is flushed once more at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
@@ -59,8 +79,7 @@ def _configured(args: list[str]) -> int:
     from fastapi_core.options.options import Options, usage
 
     if any(arg in ("--help", "-h") for arg in args):
-        print(f"usage: fastapi-core serve [flags]\n\n{usage()}")
-        return 0
+        return _show(f"usage: fastapi-core serve [flags]\n\n{usage()}")
     if any(arg in ("--version", "--version=true") for arg in args):
         return _version()
     try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import codecs
 import json as _json
-from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -134,6 +133,12 @@ def encode_pretty(tree: Any) -> bytes:
     return jsonscan.go_style(orjson.dumps(tree, option=orjson.OPT_INDENT_2), number)
 
 
+def _without_exponent(text: str) -> str:
+    from decimal import Decimal
+
+    return format(Decimal(text), "f")
+
+
 def number(value: float) -> bytes:
     """A float as Go's encoder writes it: no exponent from 1e-6 up to 1e21."""
     if value == 0:
@@ -143,7 +148,7 @@ def number(value: float) -> bytes:
         if value.is_integer() and size < 2**53:
             return b"%d" % int(value)
         text = repr(value).removesuffix(".0")
-        return (format(Decimal(text), "f") if "e" in text else text).encode()
+        return (_without_exponent(text) if "e" in text else text).encode()
     mantissa, _, exponent = repr(value).partition("e")
     digits = exponent.lstrip("+-0")
     return f"{mantissa.removesuffix('.0')}e{'-' if exponent.startswith('-') else '+'}{digits}".encode()

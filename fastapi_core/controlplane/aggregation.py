@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from fastapi_core.aggregation.availability import Availability, Policy
 from fastapi_core.aggregation.directory import APISERVICES, APIService, Directory
-from fastapi_core.aggregation.documents import DiscoveryView, OpenAPIView
 from fastapi_core.aggregation.fetch import Fetcher
 from fastapi_core.aggregation.headers import Dropped
 from fastapi_core.aggregation.proxy import Front, Proxied
 from fastapi_core.aggregation.published import Published
 from fastapi_core.aggregation.registration import Registrations
-from fastapi_core.aggregation.resolve import Resolver
 from fastapi_core.aggregation.transport import Transports
 from fastapi_core.http.client import Tunnel
 from fastapi_core.http.pool import Pool
+from fastapi_core.later import later
 from fastapi_core.options.flags import OptionsError
+from fastapi_core.registry.services import Resolver, Way
 
 if TYPE_CHECKING:
+    from fastapi_core.aggregation import discovery as discovery_views
+    from fastapi_core.aggregation import openapi as openapi_views
     from fastapi_core.controlplane.delegation import Delegation
     from fastapi_core.controlplane.resources import Resources
     from fastapi_core.discovery.endpoints import DiscoveryEndpoints
@@ -28,6 +32,12 @@ if TYPE_CHECKING:
     from fastapi_core.options.authentication import Authentication
     from fastapi_core.options.complete import Completed
     from fastapi_core.server.generic import GenericServer
+else:
+    discovery_views = later("fastapi_core.aggregation.discovery")
+    openapi_views = later("fastapi_core.aggregation.openapi")
+
+#: Seconds after which there is time for what no request has asked for.
+QUIET = 1.0
 
 
 class Aggregation:
@@ -42,10 +52,10 @@ class Aggregation:
         self._delegation = delegation
         metrics = completed.config.metrics
         self.directory = Directory(resources.stores[APISERVICES])
-        self.registrations = Registrations(resources.stores[APISERVICES])
-        self.resolver = Resolver(
-            resources.stores, routing=options.enable_aggregator_routing, own_port=lambda: server.port
-        )
+        self.registrations = Registrations(resources.stores[APISERVICES], self.directory)
+        self.services = resources.backends.services
+        self.services.own_port = lambda: server.port
+        self.resolver = Resolver(self.services, Way.ENDPOINTS if options.enable_aggregator_routing else Way.CLUSTER)
         self.transports = Transports(*self._files, _tunnel(options.egress_selector_config_file))
         self.pool = Pool(
             idle_timeout=options.aggregator_idle_connection_timeout,
@@ -90,8 +100,10 @@ class Aggregation:
     def show(self, documents: LiveDocuments, discovery: DiscoveryEndpoints, openapi: OpenAPIEndpoints) -> None:
         """Put what backends publish into the documents of the server."""
         self._discovery = discovery
-        discovery.shown = DiscoveryView(documents, self.directory, self.published)
-        openapi.shown = OpenAPIView(self.directory, self.published)
+        listed = self._listed = cache(lambda: discovery_views.DiscoveryView(documents, self.directory, self.published))
+        described = cache(lambda: openapi_views.OpenAPIView(self.directory, self.published))
+        discovery.shown = lambda documents: listed()(documents)
+        openapi.shown = lambda documents: described()(documents)
 
     def install(self, server: GenericServer, builtin: Mapping[str, tuple[str, ...]]) -> None:
         """Hooks, checks and their ends. `builtin`: group -> versions."""
@@ -99,7 +111,7 @@ class Aggregation:
         registrations.builtin(builtin)
 
         async def informers() -> None:
-            await self.resolver.open()
+            self.services.open()
             await self.directory.open()
 
         async def certificate() -> None:
@@ -114,6 +126,8 @@ class Aggregation:
 
         async def discovery() -> None:
             self.published.start()
+            # Groups by the hundred are not for the first request to put together.
+            asyncio.get_running_loop().call_later(QUIET, self._listed)
 
         async def nothing() -> None:
             """Done by another hook."""
@@ -142,7 +156,7 @@ class Aggregation:
 
     async def _close(self) -> None:
         self.directory.close()
-        self.resolver.close()
+        self.services.close()
         self.pool.close()
 
     def _changed(self, before: APIService | None, now: APIService | None) -> None:

@@ -70,8 +70,8 @@ class _Authority:
 
             return abac.load(self._options.authorization_policy_file)
         if entry.type == modes.WEBHOOK:
-            from fastapi_core.authn.outbound import load_kubeconfig
+            from fastapi_core.authn.outbound import kept, load_kubeconfig
             from fastapi_core.authz.webhook import WebhookAuthorizer
 
-            return WebhookAuthorizer(load_kubeconfig(entry.kubeconfig), entry.settings)
+            return WebhookAuthorizer(kept(load_kubeconfig(entry.kubeconfig)), entry.settings)
         return AlwaysAllow() if entry.type == modes.ALWAYS_ALLOW else AlwaysDeny()

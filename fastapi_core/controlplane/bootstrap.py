@@ -7,20 +7,26 @@ import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from fastapi_core.apis.conditions import with_condition
 from fastapi_core.errors import APIError
+from fastapi_core.later import later
 from fastapi_core.obs import logs
 from fastapi_core.registry.definition import Tree
-from fastapi_core.registry.lifecycle import before_create
+from fastapi_core.registry.services import ENDPOINTS, SLICES
 from fastapi_core.registry.store import ResourceStore, retrying
-from fastapi_core.rest.backends import ENDPOINTS, SLICES
-from fastapi_core.rest.defaulting import apply_defaults
-from fastapi_core.schema import normalize
 
 if TYPE_CHECKING:
     from fastapi_core._ext.objects import CachedObject
+    from fastapi_core.apis import conditions
     from fastapi_core.controlplane.resources import Resources
     from fastapi_core.options.options import Options
+    from fastapi_core.registry import lifecycle
+    from fastapi_core.rest import defaulting
+    from fastapi_core.schema import normalize
+else:
+    conditions = later("fastapi_core.apis.conditions")
+    normalize = later("fastapi_core.schema.normalize")
+    defaulting = later("fastapi_core.rest.defaulting")
+    lifecycle = later("fastapi_core.registry.lifecycle")
 
 log = logs.get("bootstrap")
 
@@ -39,8 +45,8 @@ async def ensure(store: ResourceStore, tree: Tree) -> None:
     full = normalize.normalize(
         definition.type, {"kind": definition.kind, "apiVersion": definition.group_version, **tree}
     ).tree
-    apply_defaults(definition, full)
-    before_create(definition, full)
+    defaulting.apply_defaults(definition, full)
+    lifecycle.before_create(definition, full)
     try:
         await store.create(full)
     except APIError as error:
@@ -83,7 +89,10 @@ async def service_range(ranges: ResourceStore, networks: list[str]) -> None:
         if any(condition.get("type") == "Ready" for condition in status.get("conditions") or ()):
             return tree
         text = "Kubernetes default Service CIDR is ready"
-        return {**tree, "status": {"conditions": with_condition(None, "Ready", True, reason="", message=text)}}
+        return {
+            **tree,
+            "status": {"conditions": conditions.with_condition(None, "Ready", True, reason="", message=text)},
+        }
 
     await settle(ranges, {"metadata": {"name": "kubernetes"}, "spec": {"cidrs": networks}}, ready)
 

@@ -9,33 +9,36 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fastapi_core import __version__
-from fastapi_core.apis.validation.security import Policy
+from fastapi_core.apis.validation.policy import Policy
 from fastapi_core.controlplane import authority, gates, hooks, identity
 from fastapi_core.controlplane.aggregation import Aggregation
 from fastapi_core.controlplane.checks import ORDER
 from fastapi_core.controlplane.custom import ConversionWebhooks, CustomResources
 from fastapi_core.controlplane.delegation import Delegation
 from fastapi_core.controlplane.flowcontrol import debug_routes, flow_control
-from fastapi_core.controlplane.metrics import WatchMetrics, export_storage_metrics, export_version_metrics
 from fastapi_core.controlplane.opened import Opened, open_store
 from fastapi_core.controlplane.policy_status import PolicyStatus
-from fastapi_core.crd.serving import Surroundings
+from fastapi_core.crd.surroundings import Surroundings
 from fastapi_core.discovery.documents import DiscoveryDocuments
 from fastapi_core.discovery.endpoints import DiscoveryEndpoints
 from fastapi_core.discovery.index import VersionInfo, index_routes, listed_paths
 from fastapi_core.discovery.live import LiveDocuments
-from fastapi_core.openapi.documents import OpenAPIDocuments
+from fastapi_core.later import later
 from fastapi_core.openapi.endpoints import OpenAPIEndpoints
-from fastapi_core.request.routing import ANY, Route
+from fastapi_core.request.routing import Route
 from fastapi_core.rest.watch import WatchServer
 from fastapi_core.server import routes as server_routes
 from fastapi_core.server import zpages
+from fastapi_core.server.exports import WatchMetrics, export_storage_metrics, export_version_metrics
 from fastapi_core.server.generic import GenericServer
 
 if TYPE_CHECKING:
+    from fastapi_core.openapi import documents as openapi_documents
     from fastapi_core.options.complete import Completed
     from fastapi_core.options.options import Options
     from fastapi_core.server.config import ServerConfig
+else:
+    openapi_documents = later("fastapi_core.openapi.documents")
 
 
 async def compose(completed: Completed) -> GenericServer:
@@ -77,9 +80,9 @@ async def compose(completed: Completed) -> GenericServer:
     export_storage_metrics(metrics, opened.storage, opened.cacher, resources.definitions)
     resources.admission = gates.chain(options, resources, config.authorizer, metrics)
     server.on_stop(resources.admission.close, "admission")
-    openapi = OpenAPIEndpoints(OpenAPIDocuments(resources.definitions))
+    openapi = OpenAPIEndpoints(lambda: openapi_documents.OpenAPIDocuments(resources.definitions))
     routes = resources.routes(watches, config.authorizer)
-    routes += [*discovery.routes(), *who.routes(server), *_openapi_routes(openapi)]
+    routes += [*discovery.routes(), *who.routes(server), *openapi.routes()]
     routes = _with_pages(routes, server, options)
     if flow is not None:
         routes += debug_routes(flow.control)
@@ -91,13 +94,14 @@ async def compose(completed: Completed) -> GenericServer:
     custom.install(server)
     aggregation.install(server, documents.versions)
     PolicyStatus(resources, server).install(server)
+    server.afterwards(resources.prepare)
     return server
 
 
 def _surroundings(opened: Opened, config: ServerConfig, watches: WatchServer, server: GenericServer) -> Surroundings:
     """What custom resources have in common with the built-in ones."""
     resources = opened.resources
-    webhooks = ConversionWebhooks(resources.stores)
+    webhooks = ConversionWebhooks(resources.backends.services)
     server.on_stop(webhooks.close, "conversion webhooks")
     return Surroundings(
         opened.storage,
@@ -115,7 +119,7 @@ def _with_pages(routes: list[Route], server: GenericServer, options: Options) ->
     version = VersionInfo(product_version=__version__).tree()
     export_version_metrics(server.metrics, version)
     found = routes + server_routes.routes(server)
-    found += _pages(found, options, version)
+    found += _pages(list(found), options, version)
     found += index_routes(found, __version__)
     return found + server_routes.unlisted(server)
 
@@ -124,20 +128,12 @@ def _pages(routes: list[Route], options: Options, version: dict[str, str]) -> li
     """/statusz and /flagz, in front of a root index that is about to list these routes and itself."""
     gates = options.gates
     return zpages.routes(
-        [*listed_paths(routes), "/flagz", "/statusz", "/version"],
-        options.shown(),
+        lambda: [*listed_paths(routes), "/flagz", "/statusz", "/version"],
+        options.shown,
         version,
         status=gates.enabled("ComponentStatusz"),
         flag_page=gates.enabled("ComponentFlagz"),
     )
-
-
-def _openapi_routes(openapi: OpenAPIEndpoints) -> list[Route]:
-    return [
-        ("/openapi/v2", {ANY: openapi.v2}),
-        ("/openapi/v3", {ANY: openapi.v3_index}),
-        ("/openapi/v3/{document...}", {ANY: openapi.v3}),
-    ]
 
 
 def _yaml(tree: dict[str, Any]) -> bytes:

@@ -10,24 +10,31 @@ from fastapi_core.controlplane.delegation import Delegation
 from fastapi_core.crd import conditions
 from fastapi_core.crd.controller import Definitions
 from fastapi_core.crd.definitions import FINALIZER, PREFIX, Definition
-from fastapi_core.crd.serving import Resource, Surroundings
-from fastapi_core.discovery.endpoints import DiscoveryEndpoints
-from fastapi_core.discovery.live import LiveDocuments
-from fastapi_core.openapi.documents import OpenAPIDocuments
-from fastapi_core.openapi.endpoints import OpenAPIEndpoints
+from fastapi_core.later import later
 from fastapi_core.registry import lifecycle
 from fastapi_core.registry.definition import ResourceDefinition, Tree
-from fastapi_core.rest.backends import ENDPOINTS, SERVICES, SLICES
+from fastapi_core.registry.services import Resolver, Services, Way
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping
+    from collections.abc import Awaitable
 
     from fastapi_core.aggregation.registration import Registrations
     from fastapi_core.controlplane.resources import Resources
+    from fastapi_core.crd import serving
     from fastapi_core.crd.client import WebhookClient
     from fastapi_core.crd.scope import Converter
+    from fastapi_core.crd.serving import Resource
+    from fastapi_core.crd.surroundings import Surroundings
+    from fastapi_core.discovery.endpoints import DiscoveryEndpoints
+    from fastapi_core.discovery.live import LiveDocuments
+    from fastapi_core.openapi import documents as openapi_documents
+    from fastapi_core.openapi.documents import OpenAPIDocuments
+    from fastapi_core.openapi.endpoints import OpenAPIEndpoints
     from fastapi_core.registry.store import ResourceStore
     from fastapi_core.server.generic import GenericServer
+else:
+    openapi_documents = later("fastapi_core.openapi.documents")
+    serving = later("fastapi_core.crd.serving")
 
 #: Names that are stored where built-in resources are.
 OVERLAPPING = frozenset({PREFIX, APISERVICES})
@@ -36,8 +43,8 @@ OVERLAPPING = frozenset({PREFIX, APISERVICES})
 class ConversionWebhooks:
     """Converters of definitions; the client is made, and loaded, with the first definition that has a webhook."""
 
-    def __init__(self, stores: Mapping[str, ResourceStore]) -> None:
-        self._stores = stores
+    def __init__(self, services: Services) -> None:
+        self._services = services
         self._client: WebhookClient | None = None
 
     def converter(self, definition: Definition) -> Converter | None:
@@ -50,12 +57,9 @@ class ConversionWebhooks:
 
     def _made(self) -> WebhookClient:
         if self._client is None:
-            from fastapi_core.admission.objects import Objects
-            from fastapi_core.admission.webhooks.services import Services
             from fastapi_core.crd.client import WebhookClient
 
-            services, slices, endpoints = (Objects(self._stores[prefix]) for prefix in (SERVICES, SLICES, ENDPOINTS))
-            self._client = WebhookClient(Services(services, slices, endpoints))
+            self._client = WebhookClient(Resolver(self._services, Way.NEAREST))
         return self._client
 
     async def close(self) -> None:
@@ -117,7 +121,7 @@ class CustomResources:
             return
         if definition.key_prefix in OVERLAPPING:
             return
-        made = Resource(definition, self._around)
+        made = serving.Resource(definition, self._around)
         for version in self._builtin.get(definition.group, ()):
             # Whatever is below a built-in group version is answered there.
             made.versions.pop(version, None)
@@ -149,7 +153,7 @@ class CustomResources:
         if definition.key_prefix in OVERLAPPING:
             return None
         known = self._resources.get(definition.name)
-        return (known or Resource(definition, self._around)).store
+        return (known or serving.Resource(definition, self._around)).store
 
     def convert(self, tree: Tree, source: ResourceDefinition, target: ResourceDefinition) -> Tree | Awaitable[Tree]:
         """An object of one version in another one (`admission.conversions.CustomConversion`)."""
@@ -180,7 +184,7 @@ class CustomResources:
 
     def _described(self, previous: OpenAPIDocuments) -> OpenAPIDocuments:
         kinds = [served.described() for made in self._resources.values() for served in made.versions.values()]
-        return OpenAPIDocuments(self._definitions, custom=kinds, previous=previous)
+        return openapi_documents.OpenAPIDocuments(self._definitions, custom=kinds, previous=previous)
 
 
 def terminate(tree: Tree) -> None:
@@ -196,7 +200,7 @@ def terminating(definition: ResourceDefinition) -> ResourceDefinition:
     """The declaration of definitions, with what their first delete does."""
     if definition.key_prefix != PREFIX:
         return definition
-    return replace(definition, strategy=replace(definition.strategy, terminate=terminate))
+    return definition.revised(lambda strategy: replace(strategy, terminate=terminate))
 
 
 def _sound(definition: Definition) -> bool:

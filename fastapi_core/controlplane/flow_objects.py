@@ -10,12 +10,9 @@ from typing import TYPE_CHECKING
 
 from fastapi_core.errors import APIError
 from fastapi_core.flow import bootstrap
+from fastapi_core.later import later
 from fastapi_core.obs import logs
-from fastapi_core.registry.lifecycle import before_create, before_update, timestamp
-from fastapi_core.registry.ownership import tracker
 from fastapi_core.registry.store import retrying
-from fastapi_core.rest.defaulting import apply_defaults
-from fastapi_core.schema.normalize import normalize
 from fastapi_core.storage.interface import StorageError
 
 if TYPE_CHECKING:
@@ -23,7 +20,15 @@ if TYPE_CHECKING:
 
     from fastapi_core._ext.objects import CachedObject
     from fastapi_core.flow.bootstrap import Bootstrap
+    from fastapi_core.registry import lifecycle, ownership
     from fastapi_core.registry.store import ResourceStore
+    from fastapi_core.rest import defaulting
+    from fastapi_core.schema import normalize
+else:
+    normalize = later("fastapi_core.schema.normalize")
+    defaulting = later("fastapi_core.rest.defaulting")
+    ownership = later("fastapi_core.registry.ownership")
+    lifecycle = later("fastapi_core.registry.lifecycle")
 
 log = logs.get("flow")
 
@@ -52,10 +57,10 @@ async def _ensure(store: ResourceStore, wanted: Bootstrap) -> None:
     definition = store.definition
     name = wanted.tree["metadata"]["name"]
     if store.cache.get(store.key("", name)) is None:
-        tree = normalize(definition.type, wanted.tree).tree
-        apply_defaults(definition, tree)
-        tracker(definition).update(None, tree, PRODUCER, timestamp())
-        before_create(definition, tree)
+        tree = normalize.normalize(definition.type, wanted.tree).tree
+        defaulting.apply_defaults(definition, tree)
+        ownership.tracker(definition).update(None, tree, PRODUCER, lifecycle.timestamp())
+        lifecycle.before_create(definition, tree)
         try:
             await store.create(tree)
         except APIError as error:
@@ -67,9 +72,9 @@ async def _ensure(store: ResourceStore, wanted: Bootstrap) -> None:
         old = current.tree()
         new = bootstrap.revised(old, wanted)
         if new is not None:
-            new = normalize(definition.type, new).tree
-            tracker(definition).update(old, new, PRODUCER, timestamp())
-            before_update(definition, new, old, definition.strategy.prepare)
+            new = normalize.normalize(definition.type, new).tree
+            ownership.tracker(definition).update(old, new, PRODUCER, lifecycle.timestamp())
+            lifecycle.before_update(definition, new, old, definition.strategy.prepare)
             await store.update(current, new)
 
     await retrying(store, "", name, attempt)

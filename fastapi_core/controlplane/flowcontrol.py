@@ -15,12 +15,10 @@ from fastapi_core.flow.control import PERIOD, Control
 from fastapi_core.flow.estimate import Estimator
 from fastapi_core.flow.rules import LevelSpec, SchemaSpec, level_spec, schema_spec
 from fastapi_core.http.exchange import Answer, Response
+from fastapi_core.later import later
 from fastapi_core.obs import logs
 from fastapi_core.registry.definition import Tree
-from fastapi_core.registry.lifecycle import before_update, timestamp
-from fastapi_core.registry.ownership import tracker
 from fastapi_core.registry.store import retrying
-from fastapi_core.schema.normalize import normalize
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,11 +27,17 @@ if TYPE_CHECKING:
     from fastapi_core.controlplane.resources import Resources
     from fastapi_core.obs.catalog import Metrics
     from fastapi_core.options.options import Options
+    from fastapi_core.registry import lifecycle, ownership
     from fastapi_core.request.context import RequestContext
     from fastapi_core.request.routing import Route
+    from fastapi_core.schema import normalize
     from fastapi_core.server.generic import GenericServer
     from fastapi_core.storage.cacher.changes import WatchEvent
     from fastapi_core.storage.cacher.watchers import Watcher
+else:
+    normalize = later("fastapi_core.schema.normalize")
+    ownership = later("fastapi_core.registry.ownership")
+    lifecycle = later("fastapi_core.registry.lifecycle")
 
 log = logs.get("flow")
 
@@ -158,7 +162,7 @@ class FlowControl:
         wanted = {
             "type": "Dangling",
             "status": "False" if found else "True",
-            "lastTransitionTime": timestamp(),
+            "lastTransitionTime": lifecycle.timestamp(),
             "reason": "Found" if found else "NotFound",
             "message": text + ("and it exists" if found else "but there is no such object"),
         }
@@ -175,7 +179,7 @@ class FlowControl:
 
         store = self._schemas
         definition = store.definition
-        applier = Applier(tracker(definition, "status"))
+        applier = Applier(ownership.tracker(definition, "status"))
 
         async def attempt(current: CachedObject) -> None:
             tree = current.tree()
@@ -188,10 +192,10 @@ class FlowControl:
                 "metadata": {"name": name},
                 "status": {"conditions": [condition]},
             }
-            applied = applier.apply(tree, config, CONSUMER, timestamp(), force=True)
-            new = normalize(definition.type, applied.tree or tree).tree
+            applied = applier.apply(tree, config, CONSUMER, lifecycle.timestamp(), force=True)
+            new = normalize.normalize(definition.type, applied.tree or tree).tree
             new["metadata"]["managedFields"] = managers.write(applied.managed)
-            before_update(definition, new, current.tree(), definition.strategy.prepare_status)
+            lifecycle.before_update(definition, new, current.tree(), definition.strategy.prepare_status)
             await store.update(current, new)
 
         try:

@@ -5,39 +5,59 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from fastapi_core.admission.catalog import OFF
 from fastapi_core.admission.chain import AdmissionChain, Plugin
-from fastapi_core.admission.configuration import Source
-from fastapi_core.admission.objects import Objects
-from fastapi_core.admission.plugins import (
-    accounts,
-    certificates,
-    classes,
-    limits,
-    namespaces,
-    nodes,
-    pods,
-    simple,
-    storage,
-)
-from fastapi_core.admission.podsecurity.plugin import PodSecurity
-from fastapi_core.admission.policies.mutating import MutatingAdmissionPolicy
-from fastapi_core.admission.policies.validating import ValidatingAdmissionPolicy
-from fastapi_core.admission.questions import Questions
-from fastapi_core.admission.quota.plugin import ResourceQuota
-from fastapi_core.admission.webhooks import gate
-from fastapi_core.controlplane import bootstrap
-from fastapi_core.rest.defaulting import apply_defaults
+from fastapi_core.later import later
 
 if TYPE_CHECKING:
+    from fastapi_core.admission import configuration, objects, questions
+    from fastapi_core.admission.objects import Objects
+    from fastapi_core.admission.plugins import (
+        accounts,
+        certificates,
+        classes,
+        limits,
+        namespaces,
+        nodes,
+        pods,
+        simple,
+        storage,
+    )
+    from fastapi_core.admission.podsecurity import plugin as podsecurity
+    from fastapi_core.admission.policies import mutating, validating
+    from fastapi_core.admission.quota import plugin as quota
     from fastapi_core.admission.quota.check import Limited
+    from fastapi_core.admission.webhooks import gate
     from fastapi_core.admission.webhooks.hooks import Hooks
     from fastapi_core.admission.webhooks.plugin import Surroundings, WebhookPlugin
     from fastapi_core.authz.base import Authorizer
+    from fastapi_core.controlplane import bootstrap
     from fastapi_core.controlplane.resources import Resources
     from fastapi_core.obs.catalog import Metrics
     from fastapi_core.options.admission import Admission
     from fastapi_core.options.options import Options
     from fastapi_core.registry.definition import ResourceDefinition, Tree
+    from fastapi_core.rest import defaulting
+else:
+    configuration = later("fastapi_core.admission.configuration")
+    objects = later("fastapi_core.admission.objects")
+    questions = later("fastapi_core.admission.questions")
+    accounts = later("fastapi_core.admission.plugins.accounts")
+    certificates = later("fastapi_core.admission.plugins.certificates")
+    classes = later("fastapi_core.admission.plugins.classes")
+    limits = later("fastapi_core.admission.plugins.limits")
+    namespaces = later("fastapi_core.admission.plugins.namespaces")
+    nodes = later("fastapi_core.admission.plugins.nodes")
+    pods = later("fastapi_core.admission.plugins.pods")
+    simple = later("fastapi_core.admission.plugins.simple")
+    storage = later("fastapi_core.admission.plugins.storage")
+    podsecurity = later("fastapi_core.admission.podsecurity.plugin")
+    mutating = later("fastapi_core.admission.policies.mutating")
+    validating = later("fastapi_core.admission.policies.validating")
+    quota = later("fastapi_core.admission.quota.plugin")
+    gate = later("fastapi_core.admission.webhooks.gate")
+    bootstrap = later("fastapi_core.controlplane.bootstrap")
+    defaulting = later("fastapi_core.rest.defaulting")
 
 T = TypeVar("T")
 
@@ -51,14 +71,21 @@ _GATES = {
 
 
 def chain(options: Options, resources: Resources, authorizer: Authorizer, metrics: Metrics) -> AdmissionChain:
-    """All enabled plugins in order."""
-    makers = _Makers(options.admission, resources, authorizer, metrics).table()
-    shut = {name for name, gate in _GATES.items() if not options.gates.enabled(gate)}
-    names = [name for name in options.admission.plugins if name in makers and name not in shut]
-    made = AdmissionChain([makers[name]() for name in names], metrics)
-    for plugin in made.plugins:
-        plugin.follow(made.refresh)
+    """All enabled plugins in order, made with the first write. What is configured by hand is made, and judged, now."""
+
+    def make() -> list[Plugin]:
+        makers = _Makers(options.admission, resources, authorizer, metrics).table()
+        shut = {name for name, gate in _GATES.items() if not options.gates.enabled(gate)}
+        plugins = [makers[name]() for name in enabled if name in makers and name not in shut]
+        for plugin in plugins:
+            plugin.follow(made.refresh)
+        return plugins
+
+    enabled = options.admission.plugins
+    made = AdmissionChain(make, metrics)
     resources.served.listen(made.refresh)
+    if options.admission.admission_control_config_file or not OFF.isdisjoint(enabled):
+        made.prepare()
     return made
 
 
@@ -69,19 +96,19 @@ class _Makers:
         self.options = options
         self.resources = resources
         self.metrics = metrics
-        self.questions = Questions(authorizer)
+        self.questions = questions.Questions(authorizer)
         self._objects: dict[str, Objects] = {}
         self._sources = _sources(options)
 
-    def configured(self, name: str, read: Callable[[Source], T]) -> T:
+    def configured(self, name: str, read: Callable[[configuration.Source], T]) -> T:
         """A plugin's configuration, as `read` understands it."""
-        return read(self._sources.get(name, Source({}, name, "")))
+        return read(self._sources.get(name, configuration.Source({}, name, "")))
 
     def objects(self, prefix: str) -> Objects:
         """What plugins see of a resource, one for all of them; `prefix` below /registry/."""
         known = self._objects.get(prefix)
         if known is None:
-            known = self._objects[prefix] = Objects(self.resources.stores[f"/registry/{prefix}/"])
+            known = self._objects[prefix] = objects.Objects(self.resources.stores[f"/registry/{prefix}/"])
         return known
 
     def table(self) -> dict[str, Callable[[], Plugin]]:
@@ -141,7 +168,7 @@ class _Makers:
             from fastapi_core.admission.settings import pod_security
 
             settings = self.configured("PodSecurity", pod_security)
-        return PodSecurity(self.objects("namespaces"), self.objects("pods"), settings, self.metrics)
+        return podsecurity.PodSecurity(self.objects("namespaces"), self.objects("pods"), settings, self.metrics)
 
     def _quota(self) -> Plugin:
         limited: list[Limited] = []
@@ -149,10 +176,10 @@ class _Makers:
             from fastapi_core.admission.settings import limited_resources
 
             limited = self.configured("ResourceQuota", limited_resources)
-        return ResourceQuota(self.objects("resourcequotas"), limited)
+        return quota.ResourceQuota(self.objects("resourcequotas"), limited)
 
     def _mutating_policies(self) -> Plugin:
-        return MutatingAdmissionPolicy(
+        return mutating.MutatingAdmissionPolicy(
             self.objects("mutatingadmissionpolicies"),
             self.objects("mutatingadmissionpolicybindings"),
             self.objects("namespaces"),
@@ -163,7 +190,7 @@ class _Makers:
         )
 
     def _validating_policies(self) -> Plugin:
-        return ValidatingAdmissionPolicy(
+        return validating.ValidatingAdmissionPolicy(
             self.objects("validatingadmissionpolicies"),
             self.objects("validatingadmissionpolicybindings"),
             self.objects("namespaces"),
@@ -210,14 +237,13 @@ class _Makers:
         from fastapi_core.admission.webhooks import credentials
         from fastapi_core.admission.webhooks.caller import Caller
         from fastapi_core.admission.webhooks.plugin import Surroundings
-        from fastapi_core.admission.webhooks.services import Services
+        from fastapi_core.registry.services import Resolver, Way
 
-        see = self.objects
-        services = Services(see("services/specs"), see("endpointslices"), see("services/endpoints"))
-        caller = Caller(self.configured(plugin, credentials.read), services)
+        resolver = Resolver(self.resources.backends.services, Way.NEAREST)
+        caller = Caller(self.configured(plugin, credentials.read), resolver)
         convert = self.resources.conversions.convert
         authorizer = self.questions.authorizer
-        return Surroundings(caller, see("namespaces"), authorizer, self.metrics, convert, _complete)
+        return Surroundings(caller, self.objects("namespaces"), authorizer, self.metrics, convert, _complete)
 
     def _node_restriction(self) -> Plugin:
         from fastapi_core.admission.plugins.node_restriction import NodeRestriction
@@ -260,17 +286,15 @@ class _Makers:
         return OwnerReferencesPermissionEnforcement(self.questions, find)
 
 
-def _sources(options: Admission) -> dict[str, Source]:
+def _sources(options: Admission) -> dict[str, configuration.Source]:
     path = options.admission_control_config_file
     if not path:
         return {}
-    from fastapi_core.admission.configuration import read
-
-    return read(path)
+    return configuration.read(path)
 
 
 def _complete(definition: ResourceDefinition, tree: Tree) -> None:
     """What decoding does to an object: fills in defaults, and drops what a custom resource does not know."""
-    apply_defaults(definition, tree)
+    defaulting.apply_defaults(definition, tree)
     if definition.form is not None:
         definition.form.prune(tree)

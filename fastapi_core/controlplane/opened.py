@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from ipaddress import ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from fastapi_core.apis.allocation import ServiceAllocator
 from fastapi_core.controlplane import outside
 from fastapi_core.controlplane.resources import Resources
 from fastapi_core.options.enablement import served
+from fastapi_core.records import dataclass
 from fastapi_core.server.health import READYZ
 from fastapi_core.storage.cacher.cacher import Cacher
 from fastapi_core.storage.compactor import Compactor

@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING
 
 from fastapi_core.authz import policies
 from fastapi_core.errors import APIError
-from fastapi_core.registry.lifecycle import new_uid, timestamp
+from fastapi_core.later import later
 from fastapi_core.registry.store import retrying
 from fastapi_core.storage.interface import StorageError
 
 if TYPE_CHECKING:
     from fastapi_core._ext.objects import CachedObject
     from fastapi_core.controlplane.resources import Resources
+    from fastapi_core.registry import lifecycle
     from fastapi_core.registry.definition import Tree
     from fastapi_core.registry.store import ResourceStore
+else:
+    lifecycle = later("fastapi_core.registry.lifecycle")
 
 
 async def bootstrap(resources: Resources) -> None:
@@ -36,7 +39,7 @@ async def bootstrap(resources: Resources) -> None:
 
 
 async def _make(store: ResourceStore, tree: Tree) -> None:
-    metadata = {**tree["metadata"], "uid": new_uid(), "creationTimestamp": timestamp()}
+    metadata = {**tree["metadata"], "uid": lifecycle.new_uid(), "creationTimestamp": lifecycle.timestamp()}
     try:
         await store.create({**tree, "metadata": metadata})
     except APIError as error:

@@ -9,20 +9,24 @@ import asyncio
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from fastapi_core.admission.objects import decoded
-from fastapi_core.crd.form import LazyForm
 from fastapi_core.errors import APIError
+from fastapi_core.later import later
 from fastapi_core.obs import logs
 from fastapi_core.request.aside import aside
 
 if TYPE_CHECKING:
+    from fastapi_core.admission import objects
     from fastapi_core.admission.policies.typecheck import TypeChecker
     from fastapi_core.cel.decls import Decl
     from fastapi_core.controlplane.resources import Resources
     from fastapi_core.controlplane.served import Served
+    from fastapi_core.crd import form as crd_form
     from fastapi_core.registry.definition import ResourceDefinition
     from fastapi_core.server.generic import GenericServer
     from fastapi_core.storage.cacher.changes import WatchEvent
+else:
+    objects = later("fastapi_core.admission.objects")
+    crd_form = later("fastapi_core.crd.form")
 
 log = logs.get("admission")
 
@@ -70,7 +74,7 @@ class PolicyStatus:
         """Policies whose status is behind them."""
         found = []
         for obj in self._store.cache.list().objects:
-            tree = decoded(obj)
+            tree = objects.decoded(obj)
             seen = (tree.get("status") or {}).get("observedGeneration") or 0
             if (tree["metadata"].get("generation") or 0) > seen and not tree["metadata"].get("deletionTimestamp"):
                 found.append(obj.name)
@@ -123,6 +127,6 @@ def _checker(served: Served) -> TypeChecker:
         if not definition.custom:
             return declared(definition)
         form = definition.form
-        return of_schema(form.openapi(), definition.kind) if isinstance(form, LazyForm) else None
+        return of_schema(form.openapi(), definition.kind) if isinstance(form, crd_form.LazyForm) else None
 
     return TypeChecker(served.named, find, declare)

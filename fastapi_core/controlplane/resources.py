@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from typing import TYPE_CHECKING
 
 from fastapi_core.admission.chain import AdmissionChain
 from fastapi_core.admission.conversions import Conversions
@@ -13,22 +14,36 @@ from fastapi_core.apis.service_store import ServiceStore
 from fastapi_core.authn.issuer import TokenIssuer
 from fastapi_core.authz.base import Authorizer
 from fastapi_core.authz.rbac import RoleIndex
-from fastapi_core.controlplane import param_kinds
 from fastapi_core.controlplane.custom import terminating
 from fastapi_core.controlplane.served import Served
+from fastapi_core.later import later
 from fastapi_core.registry.definition import ResourceDefinition
 from fastapi_core.registry.fields import extractor
+from fastapi_core.registry.services import SERVICES
 from fastapi_core.registry.store import ResourceStore
 from fastapi_core.request.routing import Route, resource_routes
-from fastapi_core.rest import escalation, param_access
-from fastapi_core.rest.backends import SERVICES, Backends
-from fastapi_core.rest.components import Components
-from fastapi_core.rest.install import endpoints, virtual_endpoints, warned
-from fastapi_core.rest.scope import Scope
-from fastapi_core.rest.upstream import Upstreams
-from fastapi_core.rest.watch import WatchServer
-from fastapi_core.storage.cacher.cacher import Cacher
-from fastapi_core.storage.interface import Storage
+from fastapi_core.rest.backends import Backends
+from fastapi_core.rest.install import endpoints, made_later, virtual_endpoints, warned
+
+if TYPE_CHECKING:
+    from fastapi_core.controlplane import param_kinds
+    from fastapi_core.request.context import Endpoint
+    from fastapi_core.rest import components, defaulting, escalation, param_access
+    from fastapi_core.rest import scope as scopes
+    from fastapi_core.rest.scope import Scope
+    from fastapi_core.rest.upstream import Upstreams
+    from fastapi_core.rest.watch import WatchServer
+    from fastapi_core.schema import normalize
+    from fastapi_core.storage.cacher.cacher import Cacher
+    from fastapi_core.storage.interface import Storage
+else:
+    param_kinds = later("fastapi_core.controlplane.param_kinds")
+    components = later("fastapi_core.rest.components")
+    defaulting = later("fastapi_core.rest.defaulting")
+    normalize = later("fastapi_core.schema.normalize")
+    escalation = later("fastapi_core.rest.escalation")
+    param_access = later("fastapi_core.rest.param_access")
+    scopes = later("fastapi_core.rest.scope")
 
 #: Field selectors by which the cacher indexes watchers: each kubelet watches the pods of its node.
 TRIGGERS = {"/registry/pods/": ("spec.nodeName",)}
@@ -39,6 +54,15 @@ POLICIES = (
     "/registry/clusterrolebindings/",
     "/registry/rolebindings/",
 )
+
+
+#: Kinds that clients write as soon as there is a server, or often: (group, kind).
+COMMON = frozenset(
+    {
+        ("", "Pod"), ("", "Namespace"), ("", "ConfigMap"), ("", "Secret"), ("", "Service"), ("", "ServiceAccount"),
+        ("", "Node"), ("", "Event"), ("apps", "Deployment"), ("coordination.k8s.io", "Lease"),
+    }
+)  # fmt: skip
 
 
 class Resources:
@@ -91,21 +115,30 @@ class Resources:
         definition = terminating(definition)
         if (definition.group, definition.plural) == ("", "services"):
             return self._allocator.bind(definition)
-        return replace(definition, ttl=event_ttl) if definition.ttl else definition
+        return definition.but(ttl=event_ttl) if definition.ttl else definition
+
+    def prepare(self) -> Iterator[object]:
+        """Step by step make what the first write of a common kind would have to make."""
+        self.admission.prepare()
+        yield None
+        for definition in self.definitions:
+            if (definition.group, definition.kind) in COMMON:
+                yield definition.strategy
+                tree = normalize.normalize(definition.type, {"metadata": {}, "spec": {}}).tree
+                defaulting.apply_defaults(definition, tree)
+                yield None
 
     def routes(self, watches: WatchServer, authorizer: Authorizer) -> list[Route]:
         """Routes of every resource in every served version."""
         found: list[Route] = []
-        parameters = param_kinds.known(self.definitions, self.stores)
+        scope = self._scopes(authorizer)
         for definition in self.definitions:
             if definition.key_prefix:
-                guard = escalation.guard(definition, authorizer, self.roles)
-                guard = guard or param_access.guard(definition, authorizer, parameters)
-                scope = Scope(definition, self.stores[definition.key_prefix], self.admission, authorizer, guard)
-                self.backends.scopes.setdefault((definition.group, definition.plural), scope)
-                made = endpoints(scope, watches, self.backends)
+                mine = cache(partial(scope, definition))
+                self.backends.scopes.setdefault((definition.group, definition.plural), mine)
+                made = endpoints(definition, mine, watches, self.backends)
             elif definition.kind == "ComponentStatus":
-                made = self._components(definition).endpoints()
+                made = self._component_endpoints(definition)
             else:
                 made = virtual_endpoints(definition, authorizer, self.backends, self.admission)
             warning = deprecation(definition)
@@ -114,11 +147,27 @@ class Resources:
             found += resource_routes(definition, made)
         return found
 
-    def _components(self, definition: ResourceDefinition) -> Components:
+    def _scopes(self, authorizer: Authorizer) -> Callable[[ResourceDefinition], Scope]:
+        """What makes the scope of a definition."""
+        parameters = cache(lambda: param_kinds.known(self.definitions, self.stores))
+
+        def make(definition: ResourceDefinition) -> Scope:
+            guard = escalation.guard(definition, authorizer, self.roles)
+            guard = guard or param_access.guard(definition, authorizer, parameters())
+            return scopes.Scope(definition, self.stores[definition.key_prefix], self.admission, authorizer, guard)
+
+        return make
+
+    def _component_endpoints(self, definition: ResourceDefinition) -> dict[str, Endpoint]:
         """Made for each answer: a store that keeps none of its own, beside any cache for its revision."""
-        named = replace(definition, key_prefix="/registry/componentstatuses/")
-        store = ResourceStore(named, self.storage, self.namespaces.cache)
-        return Components(Scope(named, store, self.admission), self.backends.upstreams, self.storage.check)
+
+        @cache
+        def table() -> Mapping[str, Endpoint]:
+            named = definition.but(key_prefix="/registry/componentstatuses/")
+            scope = scopes.Scope(named, ResourceStore(named, self.storage, self.namespaces.cache), self.admission)
+            return components.Components(scope, self.backends.upstreams, self.storage.check).endpoints()
+
+        return {verb: made_later(partial(lambda verb: table()[verb], verb)) for verb in definition.verbs}
 
 
 def _stored_forms(served: Iterable[ResourceDefinition]) -> list[ResourceDefinition]:

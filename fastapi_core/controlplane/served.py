@@ -6,15 +6,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from fastapi_core.admission.chain import AdmissionChain
-from fastapi_core.admission.matching import equivalents
-from fastapi_core.rest.scope import Scope
+from fastapi_core.later import later
 
 if TYPE_CHECKING:
+    from fastapi_core.admission import matching
     from fastapi_core.admission.matching import Equivalents
     from fastapi_core.registry.definition import ResourceDefinition
     from fastapi_core.registry.store import ResourceStore
+    from fastapi_core.rest import scope as scopes
+    from fastapi_core.rest.scope import Scope
+else:
+    matching = later("fastapi_core.admission.matching")
+    scopes = later("fastapi_core.rest.scope")
 
-Make = Callable[[], Scope]
+Make = Callable[[], "Scope"]
 """The scope of a version, made when it is first asked for."""
 
 
@@ -27,7 +32,7 @@ class Served:
         self._listeners: list[Callable[[], None]] = []
         self._known: dict[tuple[str, str, str], tuple[ResourceDefinition, Make]] | None = None
         """By kind, made anew when somebody asks after a change: a thousand definitions come one by one."""
-        self._equivalents: Equivalents = equivalents(())
+        self._equivalents: Equivalents
 
     def put(self, name: str, versions: Iterable[tuple[ResourceDefinition, Make]]) -> None:
         """A custom resource is served in these versions from now on; `name` is that of its definition."""
@@ -69,7 +74,7 @@ class Served:
         if self._known is None:
             every = [*self._builtin, *(found for resource in self._custom.values() for found in resource)]
             self._known = {(d.group, d.version, d.kind): (d, make) for d, make in reversed(every)}
-            self._equivalents = equivalents(definition for definition, _ in every)
+            self._equivalents = matching.equivalents(definition for definition, _ in every)
         return self._known
 
 
@@ -79,7 +84,7 @@ def _reader(definition: ResourceDefinition, store: ResourceStore) -> Make:
 
     def make() -> Scope:
         if not made:
-            made.append(Scope(definition, store, AdmissionChain(())))
+            made.append(scopes.Scope(definition, store, AdmissionChain(())))
         return made[0]
 
     return make

@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from fastapi_core.admission.webhooks.answers import RequestError, answered
-from fastapi_core.admission.webhooks.services import ServiceError
 from fastapi_core.authn.outbound import client_tls
+from fastapi_core.http.asking import ask
 from fastapi_core.http.client import Target, UpstreamError
-from fastapi_core.http.kept import Kept
+from fastapi_core.http.pool import Pool
+from fastapi_core.registry.services import ServiceError
 
 if TYPE_CHECKING:
-    from fastapi_core.admission.webhooks.services import Services
+    from fastapi_core.registry.services import Resolver
 
 Tree = dict[str, Any]
 #: Longest answer read (a page of large objects), and for how many seconds it is waited for.
 ANSWER_LIMIT = 64 << 20
 PATIENCE = 30.0
+#: Connections kept for one address.
+KEPT = 25
 _CONTEXTS = 64
 
 __all__ = ["RequestError", "WebhookClient"]
@@ -29,47 +32,39 @@ __all__ = ["RequestError", "WebhookClient"]
 class WebhookClient:
     """A `crd.conversion.Caller` over connections that are kept."""
 
-    def __init__(self, services: Services) -> None:
-        self._services = services
-        self._kept = Kept(ANSWER_LIMIT)
+    def __init__(self, resolver: Resolver) -> None:
+        self._resolver = resolver
+        self._pool = Pool(idle_limit=KEPT)
         self._contexts: dict[str, ssl.SSLContext] = {}
 
     async def ask(self, config: Tree, body: bytes) -> Tree:
         """The document the webhook answers. Raises RequestError."""
-        place, authority, path = self._place(config)
+        authority, path = _address(config)
         path = f"{path}?timeout={int(PATIENCE)}s"
         head = (
             f"POST {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: kube-apiserver\r\n"
             f"Content-Length: {len(body)}\r\nAccept: application/json, */*\r\nContent-Type: application/json\r\n\r\n"
         )
         url = f"https://{authority}{path}"
+        context = self._context(config.get("caBundle") or "")
         try:
             async with asyncio.timeout(PATIENCE):
-                answer = await self._kept.ask(place, head.encode() + body)
+                answer = await ask(self._pool, self._place(config, context), head.encode() + body, limit=ANSWER_LIMIT)
         except TimeoutError:
             raise RequestError(f'Post "{url}": context deadline exceeded') from None
-        except (UpstreamError, UnicodeError) as error:
+        except (UpstreamError, ServiceError, UnicodeError) as error:
             raise RequestError(f'Post "{url}": {error}') from None
-        kind = answer.headers.get(b"content-type", b"").decode("latin-1")
-        return answered(answer.status, kind, answer.body)
+        return answered(answer.status, answer.header(b"content-type").decode("latin-1"), answer.body)
 
-    def _place(self, config: Tree) -> tuple[Target, str, str]:
-        """Where to connect, the name to ask for, and the path."""
-        context = self._context(config.get("caBundle") or "")
+    def _place(self, config: Tree, context: ssl.SSLContext) -> Target:
+        """Where to connect. Raises ServiceError."""
         service = config.get("service")
         if service:
-            port = service.get("port") or 443
-            name = f"{service.get('name')}.{service.get('namespace')}.svc"
-            try:
-                host, number = self._services.resolve(service.get("namespace") or "", service.get("name") or "", port)
-            except ServiceError as error:
-                raise RequestError(str(error)) from None
-            path = "/" + (service.get("path") or "").lstrip("/")
-            return Target(host, number, context, name), f"{name}:{port}", path
-        parts = urlsplit(config.get("url") or "")
-        if not parts.hostname:
-            raise RequestError("webhook configuration must have either service or URL")
-        return Target(parts.hostname, parts.port or 443, context), parts.netloc, parts.path or "/"
+            name, namespace = service.get("name") or "", service.get("namespace") or ""
+            host, number = self._resolver.places(namespace, name, service.get("port") or 443)[0]
+            return Target(host, number, context, f"{name}.{namespace}.svc")
+        parts = urlsplit(config["url"])
+        return Target(parts.hostname or "", parts.port or 443, context)
 
     def _context(self, bundle: str) -> ssl.SSLContext:
         known = self._contexts.get(bundle)
@@ -84,4 +79,16 @@ class WebhookClient:
         return known
 
     def close(self) -> None:
-        self._kept.close()
+        self._pool.close()
+
+
+def _address(config: Tree) -> tuple[str, str]:
+    """Host and port, and the path, to ask for. Raises RequestError."""
+    service = config.get("service")
+    if service:
+        authority = f"{service.get('name')}.{service.get('namespace')}.svc:{service.get('port') or 443}"
+        return authority, "/" + (service.get("path") or "").lstrip("/")
+    parts = urlsplit(config.get("url") or "")
+    if not parts.hostname:
+        raise RequestError("webhook configuration must have either service or URL")
+    return parts.netloc, parts.path or "/"

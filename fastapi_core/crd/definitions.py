@@ -6,8 +6,9 @@ Schemas are left in the object: whoever needs one reads it again from the cached
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from fastapi_core.records import dataclass
 
 if TYPE_CHECKING:
     from fastapi_core._ext.objects import CachedObject
@@ -18,6 +19,7 @@ GROUP = "apiextensions.k8s.io"
 PREFIX = "/registry/apiextensions.k8s.io/customresourcedefinitions/"
 APPROVAL = "api-approved.kubernetes.io"
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
+SCHEMA = b"openAPIV3Schema"
 VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
 
@@ -152,7 +154,7 @@ def _spec(tree: Tree) -> Any:
 
 def read(source: CachedObject) -> Definition:
     """The definition in a stored object."""
-    tree = source.tree()
+    tree = source.tree_without(SCHEMA)
     metadata: Tree = tree["metadata"]
     spec: Tree = tree.get("spec") or {}
     status: Tree = tree.get("status") or {}

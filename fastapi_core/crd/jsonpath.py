@@ -15,7 +15,7 @@ Step = Callable[[Iterable[Any]], Iterator[Any]]
 
 _NAME = Pattern(r"(?:\\.|[^.\[\]\s{}()?@*'\"\\])+")
 _ESCAPE = Pattern(r"\\(.)")
-_SLICE = Pattern(r"(-?\d*)(?::(-?\d*))?(?::(-?\d*))?")
+_SLICE = Pattern(r"(-?\d+)?(?::(-?\d+)?)?(?::(-?\d+)?)?")
 _COMPARE = Pattern(r"\s*(==|!=|<=|>=|<|>)\s*")
 _ABSENT: Final = object()
 

@@ -24,6 +24,7 @@ from fastapi_core.registry.store import ResourceStore, encode_stored
 from fastapi_core.rest.scope import Scope
 
 if TYPE_CHECKING:
+    from fastapi_core._ext.selector import Matcher
     from fastapi_core.admission.chain import AdmissionChain
     from fastapi_core.authz.base import Authorizer
     from fastapi_core.crd.form import LazyForm
@@ -92,18 +93,24 @@ class CustomScope(Scope):
         super().__init__(definition, store, admission, authorizer, guard)
         self.version = version
         self.family = family
-        self._group_version = definition.group_version
         self._stored_version = store.definition.group_version
         self._key = ("view", definition.version)
         # Its status scope has the same views.
         self._token = definition.form
-        self._fields = frozenset({"metadata.name", "metadata.namespace", *definition.selectable_fields})
+        own = ("metadata.name", "metadata.namespace") if definition.namespaced else ("metadata.name",)
+        self._fields = frozenset({*own, *definition.selectable_fields})
         self._extract = self._selectable
         if version.scale is not None:
             self.scaling = CustomScaling(version.scale, family.scales)
 
+    @property
+    def converts(self) -> bool:
+        return self.family.converter is not None
+
     def status(self) -> Scope:
-        rules = Rules(self.family.forms[self.version.name], status=True, scale=self.version.scale)
+        form = self.family.forms[self.version.name]
+        rules = Rules(form, status=True, scale=self.version.scale)
+        rules.definition = self.definition
         definition = replace(self.definition, strategy=rules.strategy(status_only=True))
         return CustomScope(
             definition, self.store, self.admission, self.authorizer, self.version, self.family, self.guard
@@ -130,7 +137,7 @@ class CustomScope(Scope):
         form = self.family.form(name)
         if form is None:
             return None
-        own = self._group_version
+        own = self.group_version
         return OwnedVersion(
             CustomType(f"{name}.{self.definition.kind}", form),
             lambda tree: {**tree, "apiVersion": name},
@@ -149,10 +156,10 @@ class CustomScope(Scope):
             view: CachedObject = kept[1]
             return view
         tree = self._defaulted(obj)
-        if tree.get("apiVersion") != self._group_version:
+        if tree.get("apiVersion") != self.group_version:
             if self.family.converter is not None:
                 raise errors.internal(f"{obj.key} has not been converted")
-            tree = {**tree, "apiVersion": self._group_version}
+            tree = {**tree, "apiVersion": self.group_version}
         return self._shown(obj, tree)
 
     def views(self, objects: list[CachedObject]) -> list[CachedObject]:
@@ -192,11 +199,14 @@ class CustomScope(Scope):
         missing = [obj for obj in objects if not self._known(obj)]
         return self._convert(missing) if missing else None
 
+    def judges_views(self, matcher: Matcher | None) -> bool:
+        return matcher is not None and self.family.converter is not None and bool(self.definition.selectable_fields)
+
     def _known(self, obj: CachedObject) -> bool:
         kept = obj.memo.get(self._key)
         if kept is not None and kept[0] is self._token:
             return True
-        return obj.head.startswith(b'{"apiVersion":"%b"' % self._group_version.encode())
+        return obj.head.startswith(b'{"apiVersion":"%b"' % self.group_version.encode())
 
     async def _convert(self, objects: list[CachedObject]) -> None:
         """One question for all objects of one version."""
@@ -206,20 +216,20 @@ class CustomScope(Scope):
         for obj in objects:
             tree = self._defaulted(obj)
             found = tree.get("apiVersion") or ""
-            if found == self._group_version:
+            if found == self.group_version:
                 self._shown(obj, tree)
             else:
                 groups.setdefault(found, []).append((obj, tree))
         for source, members in groups.items():
             trees = [tree for _, tree in members]
-            made = await converter.convert(trees, self.definition.kind, source, self._group_version)
+            made = await converter.convert(trees, self.definition.kind, source, self.group_version)
             for (obj, _), tree in zip(members, made, strict=True):
                 self._shown(obj, tree)
 
     # Writing
 
     def to_storage(self, tree: Tree) -> Tree | Awaitable[Tree]:
-        if self._group_version == self._stored_version:
+        if self.group_version == self._stored_version:
             return tree
         if self.family.converter is not None:
             return self._converted_to_storage(tree)
@@ -228,7 +238,7 @@ class CustomScope(Scope):
     async def _converted_to_storage(self, tree: Tree) -> Tree:
         converter = self.family.converter
         assert converter is not None
-        made = await converter.convert([tree], self.definition.kind, self._group_version, self._stored_version)
+        made = await converter.convert([tree], self.definition.kind, self.group_version, self._stored_version)
         return self._stored_form(made[0])
 
     def _stored_form(self, tree: Tree) -> Tree:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -15,6 +14,7 @@ from fastapi_core.crd.definitions import VERBS, Definition, Names, Version, sche
 from fastapi_core.crd.form import CustomType, LazyForm
 from fastapi_core.crd.scope import Converter, CustomScope, CustomStore, Family
 from fastapi_core.crd.strategy import Rules, steps
+from fastapi_core.crd.surroundings import Surroundings
 from fastapi_core.openapi.custom import CustomKind
 from fastapi_core.registry.definition import ResourceDefinition, Subresource
 from fastapi_core.request.routing import ANY, Route
@@ -22,33 +22,14 @@ from fastapi_core.request.status import page_not_found
 from fastapi_core.rest.install import endpoints
 
 if TYPE_CHECKING:
-    from fastapi_core.admission.chain import AdmissionChain
-    from fastapi_core.authz.base import Authorizer
     from fastapi_core.http.exchange import Answer
     from fastapi_core.request.context import Endpoint, RequestContext
-    from fastapi_core.rest.backends import Backends
-    from fastapi_core.rest.watch import WatchServer
-    from fastapi_core.storage.cacher.cacher import Cacher
-    from fastapi_core.storage.interface import Storage
 
 Tree = dict[str, Any]
 _STATUS_VERBS = ("get", "patch", "update")
 _EVERYWHERE = frozenset({"list", "watch"})
 _NAMED = frozenset({"get", "update", "patch", "delete"})
 TERMINATING = "create not allowed while custom resource definition is terminating"
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What every custom resource is served with."""
-
-    storage: Storage
-    cacher: Cacher
-    admission: Callable[[], AdmissionChain]
-    authorizer: Authorizer | None
-    watches: WatchServer
-    backends: Backends
-    converter: Callable[[Definition], Converter | None]
 
 
 class Resource:
@@ -199,8 +180,7 @@ class ServedVersion:
 
     def _made(self) -> Mapping[str, Endpoint]:
         resource = self._resource
-        scope = self.scope()
-        table = endpoints(scope, resource.around.watches, resource.around.backends)
+        table = endpoints(self.definition, self.scope, resource.around.watches, resource.around.backends)
         # A list decides itself whether the query asks for a watch.
         table["watch"] = table["list"]
         return table
@@ -210,7 +190,8 @@ def declare(definition: Definition, version: Version, form: LazyForm) -> Resourc
     """A version as the store, the handlers and discovery know resources."""
     names = definition.accepted if definition.accepted.kind else definition.names
     group = definition.group
-    declared = ResourceDefinition(
+    rules = Rules(form, status=version.status, scale=version.scale)
+    rules.definition = ResourceDefinition(
         group=group,
         version=version.name,
         kind=names.kind,
@@ -230,9 +211,9 @@ def declare(definition: Definition, version: Version, form: LazyForm) -> Resourc
         unconditional_update=False,
         custom=True,
         form=form,
+        strategy=rules.strategy(),
     )
-    rules = Rules(form, status=version.status, scale=version.scale)
-    return replace(declared, strategy=rules.strategy())
+    return rules.definition
 
 
 def _subresources(names: Names, version: Version) -> Mapping[str, Subresource]:

@@ -5,15 +5,16 @@ Paths of a service are checked twice, as in the reference: by the bare media typ
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from fastapi_core import errors
-from fastapi_core.codec.negotiate import (
-    DISCOVERY_TRANSFORMS,
-    NO_TRANSFORMS,
-    RESOURCE_TYPES,
-    MediaType,
-    negotiate,
-    refusal,
-)
+from fastapi_core.later import later
+
+if TYPE_CHECKING:
+    from fastapi_core.codec import negotiate
+    from fastapi_core.codec.negotiate import MediaType
+else:
+    negotiate = later("fastapi_core.codec.negotiate")
 
 _AGGREGATED = "APIGroupDiscoveryList"
 
@@ -26,20 +27,22 @@ def choose(accept: str, *, nested: bool) -> MediaType:
     """
     if nested and _AGGREGATED in accept:
         asked = ",".join(clause for clause in accept.split(",") if _AGGREGATED in clause)
-        media = negotiate(asked, DISCOVERY_TRANSFORMS)
+        media = negotiate.negotiate(asked, negotiate.DISCOVERY_TRANSFORMS)
         if media is not None and media.as_kind:
             return media
     # Only services insist on the full range, and they have been checked already.
-    media = negotiate(accept.replace("application/*", "*/*"), NO_TRANSFORMS)
+    media = negotiate.negotiate(accept.replace("application/*", "*/*"), negotiate.NO_TRANSFORMS)
     if media is None:
-        raise refusal()
+        raise negotiate.refusal()
     return media
 
 
-def check_service(accept: str, offered: tuple[str, ...] = RESOURCE_TYPES) -> None:
-    """406 of a service path: the media types of the header, without parameters, must name one on offer or `*/*`."""
+def check_service(accept: str, offered: tuple[str, ...] = ()) -> None:
+    """406 of a service path: the media types of the header, without parameters, must name one on offer (by default those of resources) or
+    `*/*`."""
     if not accept:
         return
+    offered = offered or negotiate.RESOURCE_TYPES
     for text in accept.split(","):
         if text.partition(";")[0].strip() in ("*/*", *offered):
             return

@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fastapi_core.codec import protobuf
 from fastapi_core.discovery import priorities
 from fastapi_core.discovery.priorities import GroupPriority
+from fastapi_core.later import later
 from fastapi_core.registry.definition import ResourceDefinition, Subresource
+
+if TYPE_CHECKING:
+    from fastapi_core.codec import protobuf
+else:
+    protobuf = later("fastapi_core.codec.protobuf")
 
 Tree = dict[str, Any]
 
@@ -61,7 +67,7 @@ class Document:
 
 
 class DiscoveryDocuments:
-    """All discovery documents of one set of resources.
+    """All discovery documents of one set of resources, made when they are first asked for.
 
     `server_address` (`host:port`) is what `/api` tells clients to use. `group_priorities` are numbers for groups
     besides the built-in ones.
@@ -86,7 +92,6 @@ class DiscoveryDocuments:
             }
             for group in order
         }
-        named = {group: versions for group, versions in ordered.items() if group}
         self.versions: Mapping[str, tuple[str, ...]] = {group: tuple(found) for group, found in ordered.items()}
         """Group -> versions in order of preference; the core group is ""."""
         self.custom: frozenset[tuple[str, str]] = frozenset(
@@ -96,20 +101,43 @@ class DiscoveryDocuments:
             if all(d.custom for d in found)
         )
         """Group versions that only custom resources make up."""
-        self.core = Document(_api_versions(tuple(ordered.get("", ())), server_address))
-        self.group_list = Document(_group_list(named))
-        self.groups: Mapping[str, Document] = {
+        self._ordered = ordered
+        self._server_address = server_address
+
+    @cached_property
+    def _named(self) -> Mapping[str, Mapping[str, list[ResourceDefinition]]]:
+        return {group: versions for group, versions in self._ordered.items() if group}
+
+    @cached_property
+    def core(self) -> Document:
+        return Document(_api_versions(tuple(self._ordered.get("", ())), self._server_address))
+
+    @cached_property
+    def group_list(self) -> Document:
+        return Document(_group_list(self._named))
+
+    @cached_property
+    def groups(self) -> Mapping[str, Document]:
+        return {
             group: Document({"kind": "APIGroup", "apiVersion": "v1", **_group(group, tuple(versions))})
-            for group, versions in named.items()
+            for group, versions in self._named.items()
         }
-        self.resource_lists: Mapping[tuple[str, str], Document] = {
+
+    @cached_property
+    def resource_lists(self) -> Mapping[tuple[str, str], Document]:
+        return {
             (group, version): Document(_resource_list(group, version, found))
-            for group, versions in ordered.items()
+            for group, versions in self._ordered.items()
             for version, found in versions.items()
         }
-        core = {"": ordered[""]} if "" in ordered else {}
-        self.aggregated_core = Document(_aggregated(core))
-        self.aggregated_groups = Document(_aggregated(named))
+
+    @cached_property
+    def aggregated_core(self) -> Document:
+        return Document(_aggregated({"": self._ordered[""]} if "" in self._ordered else {}))
+
+    @cached_property
+    def aggregated_groups(self) -> Document:
+        return Document(_aggregated(self._named))
 
     def group(self, name: str) -> Document | None:
         """`/apis/NAME`."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -13,6 +14,7 @@ import orjson
 from fastapi_core.codec.negotiate import JSON
 from fastapi_core.discovery.accept import check_service
 from fastapi_core.http.exchange import Response
+from fastapi_core.records import dataclass
 from fastapi_core.request.routing import ANY, Route
 
 if TYPE_CHECKING:
@@ -104,9 +106,10 @@ def index_routes(routes: Iterable[Route], product_version: str = "") -> list[Rou
     """
     version = VersionInfo(product_version=product_version)
     own = version_routes(version)
-    tree = {"paths": listed_paths([*routes, *own])}
+    every = [*routes, *own]
+    tree = cache(lambda: {"paths": listed_paths(every)})
 
     def endpoint(ctx: RequestContext) -> Response:
-        return _raw_json(tree)
+        return _raw_json(tree())
 
     return [("/", {ANY: endpoint}), ("/index.html", {ANY: endpoint}), *own]

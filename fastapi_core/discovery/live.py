@@ -7,7 +7,7 @@ a change among thousands of groups costs what its own group costs.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import orjson
@@ -35,8 +35,7 @@ class LiveDocuments:
         self.versions: Mapping[str, tuple[str, ...]] = builtin.versions
         self.custom = NOBODY
         self._builtin_parts: dict[str, bytes] = {}
-        self.generation = 0
-        """Grows with every change."""
+        self._listeners: list[Callable[[str], object]] = []
         self._listed: Document | None = None
         self._nested: Document | None = None
 
@@ -52,14 +51,23 @@ class LiveDocuments:
         """Other documents of the same built-in groups."""
         self._builtin = builtin
         self._builtin_parts = {}
-        self.generation += 1
+        self._listed = self._nested = None
+        for group in builtin.versions:
+            self._tell(group)
+
+    def listen(self, changed: Callable[[str], object]) -> None:
+        """Call with every group whose documents are others now."""
+        self._listeners.append(changed)
+
+    def _tell(self, group: str) -> None:
+        for listener in self._listeners:
+            listener(group)
 
     def put(self, group: str, definitions: Sequence[ResourceDefinition]) -> tuple[str, ...]:
         """The custom resources of a group, in all served versions (none: it has none any more); the versions that
         only they make up."""
         own = self._own.get(group, [])
         self._listed = self._nested = None
-        self.generation += 1
         known = self._groups.pop(group, None)
         if definitions:
             self._groups[group] = _Group([*own, *definitions])
@@ -68,6 +76,7 @@ class LiveDocuments:
                 insort(self._order, group)
             elif known is not None and not definitions:
                 del self._order[bisect_left(self._order, group)]
+        self._tell(group)
         builtin = {definition.version for definition in own}
         return tuple(dict.fromkeys(d.version for d in definitions if d.version not in builtin))
 
@@ -98,12 +107,19 @@ class LiveDocuments:
             self._nested = Document(_NESTED + b",".join(parts) + _END)
         return self._nested
 
-    def parts(self) -> dict[str, bytes]:
-        """Group -> what it adds to the aggregated document."""
+    def names(self) -> list[str]:
+        """Of all groups."""
+        return [*self._builtin.versions, *self._order]
+
+    def nested(self, group: str) -> bytes:
+        """What a group adds to the aggregated document; empty when there is none."""
+        found = self._groups.get(group)
+        if found is not None:
+            return found.nested
         if not self._builtin_parts:
             items = self._builtin.aggregated_groups.tree["items"]
             self._builtin_parts = {item["metadata"]["name"]: orjson.dumps(item) for item in items}
-        return self._builtin_parts | {group: found.nested for group, found in self._groups.items()}
+        return self._builtin_parts.get(group, b"")
 
     def _part(self, group: str, item: object, *, nested: bool) -> bytes:
         """What a built-in group adds to a list, with the custom resources in it."""

@@ -6,9 +6,11 @@ stable and newest). The numbers are those the reference registers its own groups
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from fastapi_core.meta.patterns import Pattern
+from fastapi_core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ BUILTIN: Mapping[str, GroupPriority] = {
     "storagemigration.k8s.io": GroupPriority(15800, other=9),
 }
 
-_VERSION = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
+_VERSION = Pattern(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
 _STAGES = {None: 0, "beta": 1, "alpha": 2}
 
 VersionKey = tuple[int, int, int, int, str]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fastapi_core._ext.reqinfo import ParseError
@@ -21,6 +20,7 @@ from fastapi_core.filters.measure import COMPONENT, RequestMetrics, key_of
 from fastapi_core.http.exchange import Answer
 from fastapi_core.obs import logs
 from fastapi_core.obs.catalog import Metrics
+from fastapi_core.records import dataclass
 from fastapi_core.request.context import LOOPBACK, RequestContext, is_long_running
 from fastapi_core.request.info import InfoParser, refusal
 from fastapi_core.request.status import PANIC, render_error, text

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from types import CoroutineType
 from typing import TYPE_CHECKING
 
 from fastapi_core.errors import APIError
 from fastapi_core.filters.overdue import Overdue
 from fastapi_core.http.exchange import Answer, Response, Stream
+from fastapi_core.records import dataclass
 from fastapi_core.request.aside import Deferred
 from fastapi_core.request.context import RequestContext
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from fastapi_core.http.exchange import Answer, Header, Response
+from fastapi_core.meta.patterns import Pattern
 
 if TYPE_CHECKING:
     from fastapi_core.request.context import RequestContext
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 #: Characters (not bytes) of all warnings of one answer before each is cut, and what a cut one keeps.
 WARNINGS_TOTAL = 4096
 WARNING_CUT = 256
-_HALF = re.compile("[\ud800-\udfff]")
+_HALF = Pattern("[\ud800-\udfff]")
+_CONTROL = Pattern("[\x00-\x1f\x7f-\x9f]")
 
 
 class AuditIds:
@@ -72,7 +73,7 @@ def warning_values(texts: Iterable[str]) -> list[bytes]:
     Texts with control characters are left out, they could not be quoted; halves of characters are replaced.
     """
     whole = (_HALF.sub("\ufffd", text) for text in texts)
-    kept = [t for t in dict.fromkeys(whole) if t and not any(unicodedata.category(c) == "Cc" for c in t)]
+    kept = [t for t in dict.fromkeys(whole) if t and not _CONTROL.search(t)]
     if sum(map(len, kept)) > WARNINGS_TOTAL:
         written, short = 0, []
         for text in kept:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from fastapi_core.authz.base import Attributes, AttributesKey, Authorizer, attributes_key
 from fastapi_core.errors import APIError, bad_request, go_quote
-from fastapi_core.filters.modes import MODES, Impersonated
+from fastapi_core.later import later
+from fastapi_core.meta.patterns import Pattern
 from fastapi_core.request.context import User
 
 if TYPE_CHECKING:
+    from fastapi_core.filters import modes
+    from fastapi_core.filters.modes import Impersonated
     from fastapi_core.request.context import RequestContext
+else:
+    modes = later("fastapi_core.filters.modes")
 
 PREFIX = b"impersonate-"
 _USER, _UID, _GROUP, _EXTRA = b"impersonate-user", b"impersonate-uid", b"impersonate-group", b"impersonate-extra-"
@@ -21,7 +25,7 @@ _FIRST = PREFIX[0]
 #: Answers remembered; the whole memory is dropped when it is full or the policy objects changed.
 _MEMORY = 1024
 _LONGEST = 512
-_BROKEN = re.compile("%(?![0-9A-Fa-f]{2})")
+_BROKEN = Pattern("%(?![0-9A-Fa-f]{2})")
 #: Requestors whose mode is remembered.
 _REQUESTORS = 10_000
 
@@ -68,10 +72,10 @@ class Impersonation:
     async def _try(self, wanted: User, request: Attributes) -> Impersonated:
         """The first mode that allows it, beginning with the one that did so last time; else the first refusal."""
         last = self._last.get(request.user.name)
-        order = range(len(MODES)) if last is None else (last, *(i for i in range(len(MODES)) if i != last))
+        order = range(len(modes.MODES)) if last is None else (last, *(i for i in range(len(modes.MODES)) if i != last))
         refusal: APIError | None = None
         for index in order:
-            mode = MODES[index]
+            mode = modes.MODES[index]
             if not mode.applies(wanted, request.user):
                 continue
             try:

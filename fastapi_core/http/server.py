@@ -158,8 +158,10 @@ async def _within(subscribe: Callable[[Callable[[], None]], None], timeout: floa
 
 def _listen(host: str, port: int, share_port: bool = False) -> socket.socket:
     """A bound socket with the options its connections inherit."""
+    # As bytes, where it can be, it does not pass (and load) the codec of international names.
+    name = host.encode() if host.isascii() else host
     family, kind, protocol, _, address = socket.getaddrinfo(
-        host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        name or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
     listener = socket.socket(family, kind, protocol)
     try:

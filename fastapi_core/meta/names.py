@@ -11,6 +11,8 @@ import random
 import re
 from typing import Final
 
+from fastapi_core.meta.patterns import Pattern
+
 _LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _LABEL_1035: Final = r"[a-z]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
@@ -21,16 +23,16 @@ _CONFIG_KEY: Final = r"[-._a-zA-Z0-9]+"
 _PERCENT: Final = r"[0-9]+%"
 _HEADER: Final = r"[-A-Za-z0-9]+"
 
-_label_re = re.compile(_LABEL, re.ASCII)
-_label_1035_re = re.compile(_LABEL_1035, re.ASCII)
-_subdomain_re = re.compile(_SUBDOMAIN, re.ASCII)
-_underscore_re = re.compile(_UNDERSCORE, re.ASCII)
-_wildcard_re = re.compile(r"\*\." + _SUBDOMAIN, re.ASCII)
-_key_re = re.compile(_KEY, re.ASCII)
-_value_re = re.compile(_VALUE, re.ASCII)
-_config_key_re = re.compile(_CONFIG_KEY, re.ASCII)
-_percent_re = re.compile(_PERCENT, re.ASCII)
-_header_re = re.compile(_HEADER, re.ASCII)
+_label_re = Pattern(_LABEL, re.ASCII)
+_label_1035_re = Pattern(_LABEL_1035, re.ASCII)
+_subdomain_re = Pattern(_SUBDOMAIN, re.ASCII)
+_underscore_re = Pattern(_UNDERSCORE, re.ASCII)
+_wildcard_re = Pattern(r"\*\." + _SUBDOMAIN, re.ASCII)
+_key_re = Pattern(_KEY, re.ASCII)
+_value_re = Pattern(_VALUE, re.ASCII)
+_config_key_re = Pattern(_CONFIG_KEY, re.ASCII)
+_percent_re = Pattern(_PERCENT, re.ASCII)
+_header_re = Pattern(_HEADER, re.ASCII)
 
 #: Characters of generated suffixes: no vowels, nothing that is read as another.
 _SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"

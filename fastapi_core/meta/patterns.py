@@ -4,41 +4,40 @@ all at the start costs more than opening the store."""
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, AnyStr, Generic
 
 
-class Pattern:
-    """A pattern of `re`, with what is used of its methods."""
+class Pattern(Generic[AnyStr]):
+    """A pattern of `re`, with what is used of its methods; they are those of `re` once one of them was asked for."""
 
-    __slots__ = ("_compiled", "_flags", "pattern")
-
-    def __init__(self, pattern: str, flags: int = 0) -> None:
-        self.pattern = pattern
+    def __init__(self, pattern: AnyStr, flags: int = 0) -> None:
+        self.pattern: AnyStr = pattern
         self._flags = flags
-        self._compiled: re.Pattern[str] | None = None
 
-    @property
-    def compiled(self) -> re.Pattern[str]:
-        found = self._compiled
-        if found is None:
-            found = self._compiled = re.compile(self.pattern, self._flags)
-        return found
+    if TYPE_CHECKING:
 
-    def match(self, text: str, at: int = 0) -> re.Match[str] | None:
-        return self.compiled.match(text, at)
+        def match(self, text: AnyStr, at: int = 0) -> re.Match[AnyStr] | None: ...
 
-    def fullmatch(self, text: str) -> re.Match[str] | None:
-        return self.compiled.fullmatch(text)
+        def fullmatch(self, text: AnyStr, at: int = 0, end: int = sys.maxsize) -> re.Match[AnyStr] | None: ...
 
-    def search(self, text: str) -> re.Match[str] | None:
-        return self.compiled.search(text)
+        def search(self, text: AnyStr) -> re.Match[AnyStr] | None: ...
 
-    def finditer(self, text: str) -> Iterator[re.Match[str]]:
-        return self.compiled.finditer(text)
+        def finditer(self, text: AnyStr) -> Iterator[re.Match[AnyStr]]: ...
 
-    def findall(self, text: str) -> list[tuple[str, ...]]:
-        """Of a pattern with several groups."""
-        return self.compiled.findall(text)
+        def findall(self, text: AnyStr) -> list[Any]: ...
 
-    def sub(self, replacement: str | Callable[[re.Match[str]], str], text: str) -> str:
-        return self.compiled.sub(replacement, text)
+        def sub(self, replacement: AnyStr | Callable[[re.Match[AnyStr]], AnyStr], text: AnyStr) -> AnyStr: ...
+
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            if name not in _METHODS:
+                raise AttributeError(name)
+            compiled = re.compile(self.pattern, self._flags)
+            self.__dict__.update({method: getattr(compiled, method) for method in _METHODS})
+            return self.__dict__[name]
+
+
+_METHODS = ("match", "fullmatch", "search", "finditer", "findall", "sub")

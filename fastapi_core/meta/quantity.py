@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
+
+from fastapi_core.meta.patterns import Pattern
+from fastapi_core.records import dataclass
 
 NANO: Final = 10**9
 INT64_MAX: Final = 2**63 - 1
@@ -30,8 +32,8 @@ _DECIMAL_SUFFIX: Final = {exponent: suffix for suffix, exponent in _DECIMAL.item
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _BINARY_SUFFIX: Final = ["", *_BINARY]
 
-_FORM: Final = re.compile(r"([+-]?)([0-9]*)(?:(\.)([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII)
-_EXPONENT: Final = re.compile(r"[eE]([+-]?[0-9]+)", re.ASCII)
+_FORM: Final = Pattern(r"([+-]?)([0-9]*)(?:(\.)([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII)
+_EXPONENT: Final = Pattern(r"[eE]([+-]?[0-9]+)", re.ASCII)
 
 BAD_FORM: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 BAD_NUMBER: Final = "unable to parse numeric part of quantity"

@@ -7,12 +7,12 @@ operator wins). Results are shared and memoised by text; whether a field is supp
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from fastapi_core.errors import FieldError
 from fastapi_core.meta import names
+from fastapi_core.meta.patterns import Pattern
 
 #: Longer texts are parsed each time: the memo must stay small whatever clients send.
 MEMO_TEXT: Final = 1024
@@ -54,7 +54,7 @@ def parse_fields(text: str) -> tuple[FieldRequirement, ...]:
 _IDENTIFIER = "identifier"
 _END = "end"
 #: An operator, or a run of anything that is neither operator nor white space. A NUL ends what stands before it.
-_TOKEN = re.compile(r"[ \t\r\n]*(?:(==|!=|[=!(),<>])|([^=!(),<> \t\r\n\0]+))\0?")
+_TOKEN = Pattern(r"[ \t\r\n]*(?:(==|!=|[=!(),<>])|([^=!(),<> \t\r\n\0]+))\0?")
 _WORDS = frozenset({"in", "notin"})
 _OPERATORS = {"in": "in", "=": "in", "==": "in", "notin": "notin", "!=": "notin", ">": "gt", "<": "lt"}
 
@@ -179,7 +179,7 @@ class _Parser:
                 return values
 
 
-_INTEGER = re.compile(r"[+-]?[0-9]+")
+_INTEGER = Pattern(r"[+-]?[0-9]+")
 
 
 def _checked(requirement: Requirement) -> Requirement:
@@ -209,8 +209,8 @@ def _parse_labels(text: str) -> tuple[Requirement, ...]:
 
 # --- fields ------------------------------------------------------------------------------------------------------
 
-_FIELD_OPERATOR = re.compile("!=|==|=")
-_SPECIAL = re.compile(r"[\\,=]")
+_FIELD_OPERATOR = Pattern("!=|==|=")
+_SPECIAL = Pattern(r"[\\,=]")
 
 
 def _terms(text: str) -> list[str]:

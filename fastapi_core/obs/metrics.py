@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from decimal import Decimal
 from typing import Generic, TypeVar
 
 #: The reference's exposition content type.
@@ -183,6 +182,8 @@ def number(value: float) -> str:
         return "+Inf" if value > 0 else "-Inf"
     if abs(value) < 1e6 and value == int(value):
         return str(int(value))
+    from decimal import Decimal
+
     sign, digits, exponent = Decimal(repr(float(value))).normalize().as_tuple()
     point = len(digits) + int(exponent) - 1
     text = "".join(map(str, digits))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from fastapi_core.records import dataclass
 
 if TYPE_CHECKING:
     from fastapi_core.openapi.schemas import SchemaWriter

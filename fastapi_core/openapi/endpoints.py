@@ -8,12 +8,18 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from fastapi_core.http.exchange import Header, Response
+from fastapi_core.later import later
 from fastapi_core.openapi.accept import choose
-from fastapi_core.openapi.conditional import evaluate, http_date
-from fastapi_core.openapi.documents import JSON, PROTOBUF, Document, OpenAPIDocuments
 
 if TYPE_CHECKING:
+    from fastapi_core.openapi import conditional
+    from fastapi_core.openapi import documents as made_of
+    from fastapi_core.openapi.documents import Document, OpenAPIDocuments
     from fastapi_core.request.context import RequestContext
+    from fastapi_core.request.routing import Route
+else:
+    conditional = later("fastapi_core.openapi.conditional")
+    made_of = later("fastapi_core.openapi.documents")
 
 V3_PREFIX = "/openapi/v3/"
 
@@ -42,7 +48,7 @@ class OpenAPIEndpoints:
     the same build.
     """
 
-    def __init__(self, documents: OpenAPIDocuments) -> None:
+    def __init__(self, documents: OpenAPIDocuments | Callable[[], OpenAPIDocuments]) -> None:
         self._documents = documents
         self._next: Callable[[OpenAPIDocuments], OpenAPIDocuments] | None = None
         self.shown: Callable[[OpenAPIDocuments], OpenAPIDocuments] = lambda documents: documents
@@ -59,9 +65,21 @@ class OpenAPIEndpoints:
 
     @property
     def documents(self) -> OpenAPIDocuments:
+        if callable(self._documents):
+            self._documents = self._documents()
         if self._next is not None:
             self.swap(self._next(self._documents))
         return self._documents
+
+    def routes(self) -> list[Route]:
+        """Every path of them."""
+        from fastapi_core.request.routing import ANY
+
+        return [
+            ("/openapi/v2", {ANY: self.v2}),
+            ("/openapi/v3", {ANY: self.v3_index}),
+            ("/openapi/v3/{document...}", {ANY: self.v3}),
+        ]
 
     def v3_index(self, ctx: RequestContext) -> Response:
         """GET /openapi/v3."""
@@ -86,7 +104,10 @@ class OpenAPIEndpoints:
                 headers.append((b"Content-Type", b"application/json"))
             return Response(301, headers)
         if asked:
-            headers += [(b"Cache-Control", b"public, immutable"), (b"Expires", http_date(time.time() + _YEAR))]
+            headers += [
+                (b"Cache-Control", b"public, immutable"),
+                (b"Expires", conditional.http_date(time.time() + _YEAR)),
+            ]
 
         def answer(body: bytes) -> Response:
             return _serve(ctx, body, document.hash, documents.modified, kind.encode(), headers)
@@ -113,7 +134,7 @@ class OpenAPIEndpoints:
         """Answer with the body of a document; at once when it is there or not needed."""
         if document.ready(form):
             return answer(document.body(form))
-        if evaluate(ctx.request, f'"{document.hash}"', modified) != 200:
+        if conditional.evaluate(ctx.request, f'"{document.hash}"', modified) != 200:
             return answer(b"")
         return self._build(document, form, answer)
 
@@ -139,15 +160,15 @@ def _choose(ctx: RequestContext, offer: dict[str, str]) -> str:
 
 
 def _form(kind: str) -> str:
-    return JSON if kind == _JSON else PROTOBUF
+    return made_of.JSON if kind == _JSON else made_of.PROTOBUF
 
 
 def _serve(
     ctx: RequestContext, body: bytes, digest: str, modified: int, kind: bytes, headers: list[Header]
 ) -> Response:
     tag = f'"{digest}"'
-    status = evaluate(ctx.request, tag, modified)
-    headers = [*headers, (b"Etag", tag.encode()), (b"Last-Modified", http_date(modified))]
+    status = conditional.evaluate(ctx.request, tag, modified)
+    headers = [*headers, (b"Etag", tag.encode()), (b"Last-Modified", conditional.http_date(modified))]
     if status != 304:
         headers.append((b"Content-Type", kind))
     if status != 200:

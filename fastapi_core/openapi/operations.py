@@ -6,11 +6,11 @@ A resource gives its operations by rule from its verbs and subresources, the sam
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from fastapi_core.openapi import parameters
 from fastapi_core.openapi.names import scope_name, tag
 from fastapi_core.openapi.parameters import Parameter
+from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import ResourceDefinition, Subresource
 
 JSON = "application/json"

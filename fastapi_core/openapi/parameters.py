@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from fastapi_core.schema.tables import type_of
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Parameter:
+class Parameter(NamedTuple):
     """One parameter; `place` is query or path, path parameters are required."""
 
     name: str

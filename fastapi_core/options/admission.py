@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from difflib import get_close_matches
-
 from fastapi_core.admission.catalog import OFF, ORDER, enabled
 from fastapi_core.options.flags import INT, STRING, STRINGS, flag
+from fastapi_core.records import dataclass
 
 
 @dataclass(slots=True)
@@ -52,6 +50,8 @@ def check(group: Admission) -> list[str]:
         ("disable-admission-plugins", group.disable_admission_plugins),
     ):
         for unknown in (plugin for plugin in names if plugin not in ORDER):
+            from difflib import get_close_matches
+
             near = get_close_matches(unknown, ORDER, n=1, cutoff=0.6)
             fix = f"did you mean {near[0]}?" if near else f"known are {', '.join(ORDER)}"
             wrong.append(f'--{name}: plugin "{unknown}" is unknown, {fix}')

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fastapi_core.options.flags import BOOL, DURATION, FLOAT, INT, STRING, OptionsError, flag
+from fastapi_core.records import dataclass
 
 if TYPE_CHECKING:
     from fastapi_core.audit.auditor import Auditor

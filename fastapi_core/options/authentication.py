@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from urllib.parse import urlsplit
 
 from fastapi_core.options.flags import BOOL, DURATION, STRING, STRING_ARRAY, STRINGS, Kind, flag
+from fastapi_core.records import dataclass
 
 _WEBHOOK_VERSIONS = ("v1", "v1beta1")
 _SIGNING = ("ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fastapi_core.authz.modes import ABAC, ALWAYS_ALLOW, MODES, NODE, RBAC, WEBHOOK, AuthorizerConfig, Settings
 from fastapi_core.options.flags import DURATION, STRING, STRINGS, flag
+from fastapi_core.records import dataclass
 
 DEFAULT_MODES = (NODE, RBAC)
 _VERSIONS = ("v1", "v1beta1")

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
-import shutil
-import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
 
 from fastapi_core.authn.base import MASTERS
 from fastapi_core.authz.base import AlwaysAllow, PrivilegedGroup
@@ -16,12 +13,13 @@ from fastapi_core.obs import logs
 from fastapi_core.obs.catalog import Metrics
 from fastapi_core.options import credentials
 from fastapi_core.options.audit import auditor
-from fastapi_core.options.certificates import CertificatesError, Pki, ensure
+from fastapi_core.options.certificates import FRONT_PROXY, CertificatesError, Pki, ensure, front_proxy
 from fastapi_core.options.flags import OptionsError
 from fastapi_core.options.gates import ACTING, KNOWN
 from fastapi_core.options.inert import PROTECTIVE
 from fastapi_core.options.kubeconfig import server_url, write_kubeconfig
 from fastapi_core.options.options import Options
+from fastapi_core.records import dataclass
 from fastapi_core.server.config import ServerConfig, TLSFiles
 
 log = logs.get("options")
@@ -29,6 +27,8 @@ log = logs.get("options")
 #: More open files than this are not asked for.
 _OPEN_FILES = 65_536
 _OWN_FILES = 128
+_PROXY_FOLDER = "front-proxy"
+"""Below the certificates: those of --aggregator-make-proxy-certificate."""
 
 LOGS_DIRECTORY = "/var/log"
 """What --enable-logs-handler serves."""
@@ -77,19 +77,23 @@ class Completed:
         """Renew what expires soon, as a start would. Raises OSError, OptionsError."""
         try:
             ensure(self.pki.directory, *_names(self.options))
+            if self.options.aggregation.aggregator_make_proxy_certificate:
+                front_proxy(os.path.join(self.pki.directory, _PROXY_FOLDER))
         except CertificatesError as error:
             raise OptionsError([str(error)]) from None
         self.write_kubeconfig(port)
 
     def close(self) -> None:
         if self.temporary:
-            shutil.rmtree(self.home, ignore_errors=True)
+            _remove(self.home)
 
 
 def complete(options: Options) -> Completed:
     """Prepare a server. Raises OptionsError for files and directories that cannot be used."""
     temporary = not options.storage.data_dir
     if temporary:
+        import tempfile
+
         home = tempfile.mkdtemp(prefix="fastapi-core-")
     else:
         home = os.path.abspath(options.storage.data_dir)
@@ -99,16 +103,24 @@ def complete(options: Options) -> Completed:
             raise OptionsError([f"--data-dir: {home!r} cannot be made ({error.strerror})"]) from None
     try:
         pki = ensure(os.path.join(home, "pki"), *_names(options))
+        if options.aggregation.aggregator_make_proxy_certificate:
+            _own_front_proxy(options, os.path.join(home, "pki", _PROXY_FOLDER))
         known = credentials.load(options, pki)
         config = _config(options, pki, known)
     except (OSError, CertificatesError, OptionsError) as error:
         if temporary:
-            shutil.rmtree(home, ignore_errors=True)
+            _remove(home)
         if isinstance(error, OptionsError):
             raise
         raise OptionsError([f"--data-dir: {error}"]) from None
     _announce(options)
     return Completed(options, config, known, pki, home, temporary)
+
+
+def _remove(home: str) -> None:
+    import shutil
+
+    shutil.rmtree(home, ignore_errors=True)
 
 
 def _names(options: Options) -> tuple[list[str], list[str]]:
@@ -130,6 +142,20 @@ def _names(options: Options) -> tuple[list[str], list[str]]:
     for text in options.network.service_cluster_ip_range.split(","):
         addresses.append(str(ipaddress.ip_network(text.strip(), strict=False)[1]))
     return names, addresses
+
+
+def _own_front_proxy(options: Options, directory: str) -> None:
+    """What kubeadm sets up: a CA that signs proxies and nothing else, one proxy, the usual headers."""
+    pki = front_proxy(directory)
+    who = options.authentication
+    options.aggregation.proxy_client_cert_file = pki.proxy_cert
+    options.aggregation.proxy_client_key_file = pki.proxy_key
+    who.requestheader_client_ca_file = pki.ca
+    who.requestheader_allowed_names = (FRONT_PROXY,)
+    who.requestheader_username_headers = who.requestheader_username_headers or ("X-Remote-User",)
+    who.requestheader_uid_headers = who.requestheader_uid_headers or ("X-Remote-Uid",)
+    who.requestheader_group_headers = who.requestheader_group_headers or ("X-Remote-Group",)
+    who.requestheader_extra_headers_prefix = who.requestheader_extra_headers_prefix or ("X-Remote-Extra-",)
 
 
 def _config(options: Options, pki: Pki, known: credentials.Credentials) -> ServerConfig:

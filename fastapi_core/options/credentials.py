@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastapi_core.authn.base import MASTERS, PUBLIC_PATHS, Anonymous, Authenticator, Union
@@ -15,6 +14,7 @@ from fastapi_core.authn.x509 import ClientCertificates
 from fastapi_core.options.authentication import Authentication, required_claims
 from fastapi_core.options.certificates import ADMIN, Pki
 from fastapi_core.options.flags import OptionsError
+from fastapi_core.records import dataclass
 from fastapi_core.request.context import User
 
 if TYPE_CHECKING:
@@ -156,9 +156,9 @@ def _oidc(flags: Authentication) -> AuthenticationConfig:
 
 
 def _kubeconfig(path: str) -> Remote:
-    from fastapi_core.authn.outbound import load_kubeconfig
+    from fastapi_core.authn.outbound import kept, load_kubeconfig
 
-    return load_kubeconfig(path)
+    return kept(load_kubeconfig(path))
 
 
 def _key_files(flags: Authentication) -> Any:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from fastapi_core.options import gates
 from fastapi_core.options.flags import BOOL, MAP, STRING, STRINGS, flag
+from fastapi_core.records import dataclass
 
 #: The minor version before ours: the only one whose hidden metrics may be shown.
 _PREVIOUS_MINOR = "1.35"

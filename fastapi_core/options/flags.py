@@ -6,9 +6,10 @@ Flags are the fields of dataclasses (`options/groups.py`). All errors of a comma
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
-from difflib import get_close_matches
+from dataclasses import MISSING, Field, field, fields
 from typing import Any
+
+from fastapi_core.records import dataclass
 
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
@@ -254,5 +255,7 @@ def _set(result: Parsed, values: dict[str, Any], known: Flag, text: str) -> None
 
 
 def _unknown(name: str, names: Iterable[str]) -> str:
+    from difflib import get_close_matches
+
     near = get_close_matches(name, list(names), n=1, cutoff=0.6)
     return f"unknown flag --{name}" + (f", did you mean --{near[0]}?" if near else ": see --help for all flags")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fastapi_core.options.flags import BOOL, flag
+from fastapi_core.records import dataclass
 
 if TYPE_CHECKING:
     from fastapi_core.options.groups import Generic

@@ -6,7 +6,9 @@ Most gates guard something that is always on or never there; setting those away 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from fastapi_core.records import dataclass
 
 _BETA_ON = """
     APIResponseCompression APIServerIdentity AtomicFIFO AuthorizePodWebsocketUpgradeCreatePermission

@@ -5,8 +5,6 @@ Subjects with rules of their own have a module each: `authentication.py`, `autho
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fastapi_core.options.admission import Admission
 from fastapi_core.options.aggregation import Aggregation
 from fastapi_core.options.audit import Audit
@@ -16,6 +14,7 @@ from fastapi_core.options.features import Features
 from fastapi_core.options.flags import BOOL, DURATION, INT, STRING, STRINGS, flag
 from fastapi_core.options.flowcontrol import FlowControl
 from fastapi_core.options.serving import Serving
+from fastapi_core.records import dataclass
 
 
 @dataclass(slots=True)

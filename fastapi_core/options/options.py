@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import field
 from typing import Any
 
 from fastapi_core.obs.logs import FORMATS
@@ -23,6 +23,7 @@ from fastapi_core.options import (
 )
 from fastapi_core.options.flags import Flag, OptionsError, flags_of, parse, shown
 from fastapi_core.options.groups import GROUPS, Generic, Kubelet, Logging, Network, Storage
+from fastapi_core.records import dataclass
 
 
 @dataclass(slots=True)
@@ -76,7 +77,7 @@ class Options:
         """Everything that is wrong, each line with the flag and the fix."""
         return [
             *serving.check(self.serving),
-            *_check_generic(self.generic),
+            *check_generic(self.generic),
             *_check_network(self.network),
             *_check_kubelet(self.kubelet),
             *authentication.check(self.authentication),
@@ -98,16 +99,21 @@ def flags() -> dict[str, Flag]:
 
 def usage() -> str:
     """Help text, made from the flags."""
+    quiet = len(inert.inert(flags()))
+    return f"{described(GROUPS)}\n\n{quiet} further flags of kube-apiserver are accepted without effect."
+
+
+def described(groups: Mapping[str, type]) -> str:
+    """Help text of the flags of some groups."""
     lines: list[str] = []
     heading = ""
-    for name, known in sorted(flags().items(), key=lambda item: (list(GROUPS).index(item[1].group), item[0])):
+    for name, known in sorted(flags_of(groups).items(), key=lambda item: (list(groups).index(item[1].group), item[0])):
         if known.group != heading:
             heading = known.group
             lines += ["", f"{heading.capitalize()} flags:"]
         tail = "" if known.default in ("", (), False) else f" (default {_shown(known.default)})"
         lines.append(f"  --{name} {'' if known.kind.is_bool else known.kind.name}".rstrip())
         lines.append(f"      {known.help}{tail}")
-    lines += ["", f"{len(inert.inert(flags()))} further flags of kube-apiserver are accepted without effect."]
     return "\n".join(lines).lstrip("\n")
 
 
@@ -115,7 +121,7 @@ def _shown(value: Any) -> str:
     return f"{value:g}s" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _check_generic(generic: Generic) -> list[str]:
+def check_generic(generic: Generic) -> list[str]:
     wrong = []
     for name, number in (
         ("max-requests-inflight", generic.max_requests_inflight),
@@ -161,11 +167,12 @@ def _check_network(network: Network) -> list[str]:
             wrong.append(f"--service-cluster-ip-range: {text!r} is not a CIDR, use for example 10.0.0.0/24")
     if len(ranges) > 2 or len(set(families)) < len(families):
         wrong.append("--service-cluster-ip-range: at most one CIDR of each IP family, as in 10.0.0.0/24,fd00::/108")
-    match = re.fullmatch(r"(\d+)-(\d+)", network.service_node_port_range)
-    if match is None or not 1 <= int(match[1]) <= int(match[2]) <= 65535:
+    first, _, last = network.service_node_port_range.partition("-")
+    numbers = first.isdecimal() and last.isdecimal()
+    if not numbers or not 1 <= int(first) <= int(last) <= 65535:
         given = network.service_node_port_range
         wrong.append(f"--service-node-port-range: {given!r} is not a range of ports, use for example 30000-32767")
-    elif own_port and not int(match[1]) <= own_port <= int(match[2]):
+    elif own_port and not int(first) <= own_port <= int(last):
         given = network.service_node_port_range
         wrong.append(f"--kubernetes-service-node-port: must be in --service-node-port-range, {given}")
     if network.endpoint_reconciler_type not in _RECONCILERS:
@@ -210,6 +217,12 @@ def _check_files(options: Options) -> list[str]:
 
 def _check_rest(options: Options) -> list[str]:
     wrong = []
+    given = options.aggregation.proxy_client_cert_file or options.authentication.requestheader_client_ca_file
+    if options.aggregation.aggregator_make_proxy_certificate and given:
+        wrong.append(
+            "--aggregator-make-proxy-certificate: makes what --proxy-client-cert-file and --requestheader-client-ca-file name, "
+            "leave these out"
+        )
     if options.logging.logging_format not in FORMATS:
         wrong.append(f"--logging-format: {options.logging.logging_format!r} is none of {', '.join(FORMATS)}")
     if options.storage.event_ttl <= 0:

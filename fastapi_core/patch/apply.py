@@ -77,9 +77,10 @@ class Applier:
         tracker.reconcile(managed)
         last = managed.get(who)
         merged = merge(tracker.shape, current, config)
-        fields = tracker.named(config)
-        if last is not None and fields == last.fields:
+        if last is not None and tracker.names_just(config, last.fields):
             fields = last.fields
+        else:
+            fields = tracker.named(config)
         managed[who] = Record(fields, tracker.version, last.time if last is not None else None)
         if last is not None:
             merged = self._prune(merged, config, managed, who, last)

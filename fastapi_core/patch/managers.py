@@ -6,11 +6,11 @@ brought into canonical form; entries this server wrote are used as they are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from fastapi_core.patch import fieldset
 from fastapi_core.patch.fieldset import FieldSet
+from fastapi_core.records import dataclass
 
 APPLY, UPDATE = "Apply", "Update"
 MAX_UPDATERS = 10

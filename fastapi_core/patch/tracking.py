@@ -7,9 +7,10 @@ set last: each write takes what it changed from everybody and gives it to the wr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import Any, NamedTuple
 
-from fastapi_core._ext.fieldset import ItemError, Shape, compare, field_set, reconciled
+from fastapi_core._ext.fieldset import ItemError, Shape, compare, field_set, names_just, reconciled
 from fastapi_core.patch import fieldset, managers
 from fastapi_core.patch.fieldset import FieldSet
 from fastapi_core.patch.managers import Identity, Managed, Record
@@ -100,25 +101,22 @@ class Tracker:
         self.changing = changing
         self.versions = versions
         self._type = type_
-        self._settable: Shape | None = None
         self._shapes: dict[str, tuple[Shape, Shape]] = {}
 
-    @property
+    @cached_property
     def shape(self) -> Shape:
         """Shape of the whole object."""
         return self._pair(self.version, self._type)[0]
 
-    @property
+    @cached_property
     def tracked(self) -> Shape:
         """Shape of what can be owned through this endpoint."""
         return self._pair(self.version, self._type)[1]
 
-    @property
+    @cached_property
     def settable(self) -> Shape:
         """Shape of what a configuration can say through this endpoint, system fields included."""
-        if self._settable is None:
-            self._settable = without(self.shape, self.reset)
-        return self._settable
+        return without(self.shape, self.reset)
 
     def _pair(self, version: str, type_: Type) -> tuple[Shape, Shape]:
         known = self._shapes.get(version)
@@ -278,6 +276,10 @@ class Tracker:
         if self.only:
             return fieldset.matching(touched, self.only), fieldset.matching(removed, self.only)
         return touched, removed
+
+    def names_just(self, config: Tree, fields: FieldSet) -> bool:
+        """Whether `named` of a configuration equals `fields`; cheap, and now and then False although it does."""
+        return not self.only and names_just(self.tracked, config, fields)
 
     def named(self, config: Tree) -> FieldSet:
         """What a configuration names among what can be owned through this endpoint."""

@@ -6,10 +6,11 @@ A built-in resource is one of these made from data at start; a custom resource i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fastapi_core.errors import FieldError
+from fastapi_core.records import dataclass
 
 if TYPE_CHECKING:
     from fastapi_core.request.context import User
@@ -114,6 +115,14 @@ class ResourceDefinition:
     @property
     def group_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
+
+    def but(self, **changes: Any) -> ResourceDefinition:
+        """The same with other fields."""
+        return replace(self, **changes)
+
+    def revised(self, change: Callable[[Strategy], Strategy]) -> ResourceDefinition:
+        """The same with what `change` makes of its strategy."""
+        return replace(self, strategy=change(self.strategy))
 
     @property
     def head(self) -> bytes:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from fastapi_core import errors
 from fastapi_core.errors import FieldError
 from fastapi_core.meta import names
+from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 from fastapi_core.registry.metadata import validate_metadata
 

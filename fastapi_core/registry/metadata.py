@@ -201,8 +201,12 @@ def _qualified_finalizers(metadata: Tree, definition: ResourceDefinition) -> lis
 
 def _managers(entries: list[Tree] | None) -> list[FieldError]:
     """Managers of recorded fields have short names."""
-    if not entries or all(len(entry.get("manager") or "") * 4 <= MANAGER_LIMIT for entry in entries):
+    for entry in entries or ():
+        if len(entry.get("manager") or "") * 4 > MANAGER_LIMIT:
+            break
+    else:
         return []
+    assert entries is not None
     text = f"may not be more than {MANAGER_LIMIT} bytes"
     return [
         FieldError("Too long", f"metadata.managedFields[{index}].manager", text)
@@ -211,23 +215,32 @@ def _managers(entries: list[Tree] | None) -> list[FieldError]:
     ]
 
 
-def _object(metadata: Tree, namespaced: bool, check: NameCheck) -> list[FieldError]:
-    """What holds for the metadata of any object on its own."""
+def _object(
+    metadata: Tree, namespaced: bool, check: NameCheck, attached: list[FieldError] | None = None
+) -> list[FieldError]:
+    """What holds for the metadata of any object on its own; `attached` is what `_attached` says, where it is known."""
     errors = _names(metadata, namespaced, check)
     generation = metadata.get("generation") or 0
     if generation < 0:
         text = "must be greater than or equal to 0"
         errors.append(FieldError("Invalid value", "metadata.generation", text, generation))
-    errors += validate_labels(metadata.get("labels"))
-    errors += validate_annotations(metadata.get("annotations"))
-    errors += validate_owner_references(metadata.get("ownerReferences"))
+    errors += _attached(metadata) if attached is None else attached
     if metadata.get("finalizers"):
         errors += _finalizers(metadata["finalizers"])
     return errors + _managers(metadata.get("managedFields"))
 
 
-def _change(metadata: Tree, old: Tree) -> list[FieldError]:
-    """What holds between the metadata of an object and of its next state."""
+def _attached(metadata: Tree) -> list[FieldError]:
+    """Labels, annotations and owners."""
+    labels, annotations, owners = map(metadata.get, ("labels", "annotations", "ownerReferences"))
+    errors = validate_labels(labels) if labels else []
+    if annotations:
+        errors += validate_annotations(annotations)
+    return errors + validate_owner_references(owners) if owners else errors
+
+
+def _change(metadata: Tree, old: Tree, attached: list[FieldError]) -> list[FieldError]:
+    """What holds between the metadata of an object and of its next state; `attached` is what `_attached` says."""
     errors = []
     if old.get("deletionTimestamp"):
         before = old.get("finalizers") or ()
@@ -247,9 +260,7 @@ def _change(metadata: Tree, old: Tree) -> list[FieldError]:
         if (new_value or old_value) and new_value != old_value:
             shown = new_value or "" if member in _IMMUTABLE_TEXTS else new_value
             errors.append(FieldError("Invalid value", f"metadata.{member}", "field is immutable", shown))
-    errors += validate_labels(metadata.get("labels"))
-    errors += validate_annotations(metadata.get("annotations"))
-    errors += validate_owner_references(metadata.get("ownerReferences"))
+    errors += attached
     return errors + _managers(metadata.get("managedFields"))
 
 
@@ -272,9 +283,10 @@ def validate_metadata(tree: Tree, old: Tree | None, *, definition: ResourceDefin
     before: Tree = old.get("metadata") or {}
     if _unchanged(metadata, before) and not _managers(metadata.get("managedFields")):
         return []
-    change = _change(metadata, before)
+    attached = _attached(metadata)
+    change = _change(metadata, before, attached)
     return (
-        _object(metadata, definition.namespaced, names.path_segment)
+        _object(metadata, definition.namespaced, names.path_segment, attached)
         + change
         + change
         + _qualified_finalizers(metadata, definition)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -18,14 +17,18 @@ import orjson
 from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.codec import json as json_codec
+from fastapi_core.later import later
 from fastapi_core.meta.names import path_segment
+from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import ResourceDefinition, Tree
-from fastapi_core.schema.normalize import normalize
 from fastapi_core.storage.interface import Code, Storage, StorageError
 
 if TYPE_CHECKING:
     from fastapi_core._ext.selector import Matcher
+    from fastapi_core.schema import normalize
     from fastapi_core.storage.cacher.resource import Listing, ResourceCache
+else:
+    normalize = later("fastapi_core.schema.normalize")
 
 CONFLICT_TEXT = "the object has been modified; please apply your changes to the latest version and try again"
 TOO_OLD = "The resourceVersion for the provided list is too old."
@@ -146,8 +149,8 @@ class ResourceStore:
 
     # Writes
 
-    def encode(self, tree: Tree) -> bytes:
-        return encode_stored(self.definition, tree)
+    def encode(self, tree: Tree, known: Tree | None = None) -> bytes:
+        return encode_stored(self.definition, tree, known)
 
     def unsaved(self, tree: Tree, revision: int = 0) -> CachedObject:
         """What a dry run answers with: the object as it would be stored, under the revision it was made from."""
@@ -165,10 +168,13 @@ class ResourceStore:
             raise self.write_error(error, metadata["name"]) from error
         return self._committed(key, revision, tree)
 
-    async def update(self, current: CachedObject, tree: Tree) -> CachedObject:
-        """Replace `current`; nothing is written when the stored bytes stay the same. Raises StorageError CONFLICT
-        and KEY_NOT_FOUND for the caller's retry loop, other failures as APIError."""
-        value = self.encode(tree)
+    async def update(self, current: CachedObject, tree: Tree, known: Tree | None = None) -> CachedObject:
+        """Replace `current`, of which `tree` may share parts with the decoded form `known`.
+
+        Nothing is written when the stored bytes stay the same. Raises StorageError CONFLICT and KEY_NOT_FOUND for the
+        caller's retry loop, other failures as APIError.
+        """
+        value = self.encode(tree, known)
         if value == current.stored():
             return current
         try:
@@ -214,14 +220,15 @@ class ResourceStore:
         return self.unsaved(tree, revision)
 
 
-def encode_stored(definition: ResourceDefinition, tree: Tree) -> bytes:
-    """The stored form: canonical JSON (members in order, zero values dropped) without resourceVersion."""
+def encode_stored(definition: ResourceDefinition, tree: Tree, known: Tree | None = None) -> bytes:
+    """The stored form: canonical JSON (members in order, zero values dropped) without resourceVersion. `known` is a
+    tree from the store whose parts `tree` may share."""
     metadata = tree["metadata"]
     if "resourceVersion" in metadata:
         tree = {**tree, "metadata": {k: v for k, v in metadata.items() if k != "resourceVersion"}}
     if definition.custom:
         return json_codec.encode(sorted_tree(tree))
-    return json_codec.encode(normalize(definition.type, tree, share=True).tree)
+    return json_codec.encode(normalize.canonical(definition.type, tree, known))
 
 
 def sorted_tree(value: Any) -> Any:

@@ -15,12 +15,16 @@ from collections.abc import Awaitable, Callable, Generator
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fastapi_core.http.exchange import Header, Response
+from fastapi_core.later import later
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
+    from fastapi_core.codec import decode
     from fastapi_core.codec.json import DecodeError, Parsed
     from fastapi_core.request.context import RequestContext
+else:
+    decode = later("fastapi_core.codec.decode")
 
 T = TypeVar("T")
 LARGE = 1 << 16
@@ -116,8 +120,6 @@ async def read_ahead(ctx: RequestContext) -> None:
 
 
 def _read(body: bytes) -> dict[str, Parsed | DecodeError]:
-    from fastapi_core.codec import decode
-
     read: dict[str, Parsed | DecodeError] = {}
     # What begins like JSON is tried as that first by those who apply.
     for form in ("json", "yaml") if body[:1] == b"{" else ("yaml",):
@@ -130,8 +132,6 @@ def _read(body: bytes) -> dict[str, Parsed | DecodeError]:
 
 def parse(ctx: RequestContext, form: str) -> Parsed:
     """The body decoded as `json` or `yaml` (`codec.decode.parse`); a large YAML has been read by now."""
-    from fastapi_core.codec import decode
-
     found = ctx.parsed.pop(form, None) if ctx.parsed is not None else None
     if found is None:
         return decode.parse(ctx.request.body, form)

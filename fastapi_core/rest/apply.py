@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from fastapi_core import errors
 from fastapi_core.codec import json as json_codec
+from fastapi_core.codec.negotiate import MediaType
 from fastapi_core.http.exchange import Response
 from fastapi_core.patch import managers
 from fastapi_core.patch.apply import Applier, named, plain_failure, sync_last_applied
@@ -77,16 +78,21 @@ def check_duplicates(ctx: RequestContext, config: Configuration, options: WriteO
     ctx.warn(text)
 
 
-def apply(ctx: RequestContext, scope: Scope, subresource: str) -> Awaitable[Response]:
-    """Answer an apply request."""
+def apply(ctx: RequestContext, scope: Scope, media: MediaType, subresource: str) -> Awaitable[Response]:
+    """Answer an apply request in the form asked for."""
     options = write_options(ctx.request.query, "PatchOptions", apply=True)
     config = read_configuration(ctx)
     check_kind(config.tree, expected_of(scope))
-    return _apply(ctx, scope, config, options, subresource)
+    return _apply(ctx, scope, media, config, options, subresource)
 
 
 async def _apply(
-    ctx: RequestContext, scope: Scope, config: Configuration, options: WriteOptions, subresource: str
+    ctx: RequestContext,
+    scope: Scope,
+    media: MediaType,
+    config: Configuration,
+    options: WriteOptions,
+    subresource: str,
 ) -> Response:
     """Create or change, whichever the object's existence asks for by the time of the commit."""
     name, namespace = ctx.info.name, ctx.info.namespace
@@ -106,14 +112,15 @@ async def _apply(
             created["metadata"].pop("resourceVersion", None)
             try:
                 obj = await create_object(ctx, scope, created, options, verb="patch", applied=True)
-                return render.one(ctx, scope, obj, status=201)
+                return render.one(ctx, scope, obj, status=201, media=media)
             except errors.APIError as error:
                 if error.reason != "AlreadyExists" or not isinstance(error.__cause__, StorageError):
                     raise
                 await scope.store.settle(error.__cause__)
         else:
             try:
-                return render.one(ctx, scope, await write(ctx, scope, change, options, subresource, applied=True))
+                obj = await write(ctx, scope, change, options, subresource, applied=True)
+                return render.one(ctx, scope, obj, media=media)
             except errors.APIError as error:
                 if error.reason != "NotFound" or subresource or scope.store.cache.get(key) is not None:
                     raise
@@ -134,13 +141,13 @@ def merged(scope: Scope, current: Tree, config: Configuration, options: WriteOpt
             definition.form.prune(tree)
     else:
         try:
-            tree = normalize.normalize(definition.type, result.tree).tree
+            tree = normalize.normalize(scope.type, result.tree, known=current).tree
         except TypeMismatch as error:
             text = f"failed to convert new typed object ({named(config.tree)}) to object: {error}"
             raise plain_failure(text) from error
         tree["metadata"] = dict(tree.get("metadata") or {})
     if result.tree is not None:
-        apply_defaults(definition, tree)
+        apply_defaults(definition, tree, current)
     metadata = tree["metadata"]
     metadata.pop("managedFields", None)
     if result.managed:

@@ -44,7 +44,7 @@ def collection_binder(definition: ResourceDefinition, backends: Backends) -> End
     """POST bindings, the older form: the pod is named in the body."""
 
     def bind(ctx: RequestContext) -> Awaitable[Response]:
-        scope = backends.scopes["", "pods"]
+        scope = backends.scopes["", "pods"]()
         options, binding = _read(ctx, scope)
         return _bind(ctx, scope, definition, binding, options)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fastapi_core import errors
 from fastapi_core.codec import decode, protobuf
 from fastapi_core.codec import json as json_codec
 from fastapi_core.codec.negotiate import content_type
+from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import Form, Tree
 from fastapi_core.request import aside
 from fastapi_core.rest import custom

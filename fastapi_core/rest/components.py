@@ -85,12 +85,8 @@ class Components:
         headers: list[Header] = [(b"host", target.authority.encode())]
         try:
             async with asyncio.timeout(PATIENCE):
-                reply = await self._upstreams.fetch(target, "GET", "/healthz", headers)
-                try:
-                    body = (await reply.whole(ANSWER_LIMIT)).decode("utf-8", "replace")
-                finally:
-                    reply.close()
+                found = await self._upstreams.ask(target, "/healthz", headers, limit=ANSWER_LIMIT)
         except (UpstreamError, TimeoutError) as error:
             text = str(error) or "context deadline exceeded"
             return False, f'Get "https://{target.authority}/healthz": {text}'
-        return 200 <= reply.status < 400, body
+        return 200 <= found.status < 400, found.body.decode("utf-8", "replace")

@@ -18,7 +18,7 @@ from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest import render
 from fastapi_core.rest.authorize import check_create
 from fastapi_core.rest.body import Expected, read_object
-from fastapi_core.rest.commit import commit
+from fastapi_core.rest.commit import slimmed
 from fastapi_core.rest.defaulting import apply_defaults
 from fastapi_core.rest.options import WriteOptions, write_options
 from fastapi_core.rest.scope import Scope
@@ -85,9 +85,12 @@ async def create_object(
     for attempt in range(1, GENERATE_ATTEMPTS + 1):
         if generated:
             metadata.pop("name", None)
-        stamped = patiently(partial(_stamp, ctx, definition, tree), large=large_body(ctx))
-        if stamped is not None:
-            await stamped
+        if scope.expressive or large_body(ctx):
+            stamped = patiently(partial(_stamp, ctx, definition, tree), large=large_body(ctx))
+            if stamped is not None:
+                await stamped
+        else:
+            _stamp(ctx, definition, tree)
         attributes.name = tree["metadata"]["name"]
         pending = scope.admission.check(attributes)
         if pending is not None:
@@ -142,9 +145,14 @@ async def _store(scope: Scope, tree: Tree, *, dry_run: bool, applied: bool) -> C
     stored = scope.to_storage(tree)
     if not isinstance(stored, dict):
         stored = await stored
-    obj = _dry(scope, stored) if dry_run else await commit(scope.store.create, stored, applied=applied)
-    pending = scope.ready((obj,))
-    if pending is not None:
+    if dry_run:
+        obj = _dry(scope, stored)
+    else:
+        try:
+            obj = await scope.store.create(stored)
+        except errors.APIError as error:
+            obj = await scope.store.create(slimmed(error, stored, applied=applied))
+    if scope.converts and (pending := scope.ready((obj,))) is not None:
         await pending
     return obj
 

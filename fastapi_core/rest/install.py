@@ -1,65 +1,103 @@
-"""Binds a resource to its verb handlers: what `request.routing.resource_routes` turns into routes."""
+"""Binds a resource to its verb handlers: what `request.routing.resource_routes` turns into routes.
+
+An endpoint, and all that only it needs, is made with its first request.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING
 
 from fastapi_core import errors
 from fastapi_core.admission.chain import AdmissionChain
 from fastapi_core.authz.base import Authorizer
 from fastapi_core.http.exchange import Answer
+from fastapi_core.later import later
 from fastapi_core.registry.definition import ResourceDefinition
 from fastapi_core.request.context import Endpoint, RequestContext
-from fastapi_core.rest import (
-    binding,
-    create,
-    delete,
-    finalize,
-    get,
-    patch,
-    reviews,
-    scale,
-    subresources,
-    token_review,
-    update,
-)
-from fastapi_core.rest import list as listing
-from fastapi_core.rest.backends import Backends
-from fastapi_core.rest.options import list_options
-from fastapi_core.rest.scope import Scope
-from fastapi_core.rest.watch import WatchServer
+
+if TYPE_CHECKING:
+    from fastapi_core.rest import (
+        binding,
+        create,
+        delete,
+        finalize,
+        get,
+        options,
+        patch,
+        reviews,
+        scale,
+        subresources,
+        token_review,
+        update,
+    )
+    from fastapi_core.rest import list as listing
+    from fastapi_core.rest.backends import Backends
+    from fastapi_core.rest.scope import Scope
+    from fastapi_core.rest.watch import WatchServer
+else:
+    binding = later("fastapi_core.rest.binding")
+    create = later("fastapi_core.rest.create", soon=True)
+    delete = later("fastapi_core.rest.delete")
+    finalize = later("fastapi_core.rest.finalize")
+    get = later("fastapi_core.rest.get", soon=True)
+    listing = later("fastapi_core.rest.list", soon=True)
+    options = later("fastapi_core.rest.options")
+    patch = later("fastapi_core.rest.patch")
+    reviews = later("fastapi_core.rest.reviews")
+    scale = later("fastapi_core.rest.scale")
+    subresources = later("fastapi_core.rest.subresources")
+    token_review = later("fastapi_core.rest.token_review")
+    update = later("fastapi_core.rest.update")
 
 
-def endpoints(scope: Scope, watches: WatchServer, backends: Backends) -> dict[str, Endpoint]:
-    """Verb (or `subresource:verb`) -> endpoint of a stored resource."""
+def endpoints(
+    definition: ResourceDefinition, scope: Callable[[], Scope], watches: WatchServer, backends: Backends
+) -> dict[str, Endpoint]:
+    """Verb (or `subresource:verb`) -> endpoint of a stored resource; `scope` is asked with the first request."""
     made: dict[str, Callable[[], Endpoint]] = {
-        "get": lambda: get.getter(scope),
-        "list": lambda: listing.lister(scope, watches),
-        "watch": lambda: _deprecated_watch(scope, watches),
-        "create": lambda: create.creator(scope),
-        "update": lambda: update.updater(scope),
-        "patch": lambda: patch.patcher(scope),
-        "delete": lambda: delete.deleter(scope),
-        "deletecollection": lambda: delete.collection_deleter(scope),
+        "get": lambda: get.getter(scope()),
+        "list": lambda: listing.lister(scope(), watches),
+        "watch": lambda: _deprecated_watch(scope(), watches),
+        "create": lambda: create.creator(scope()),
+        "update": lambda: update.updater(scope()),
+        "patch": lambda: patch.patcher(scope()),
+        "delete": lambda: delete.deleter(scope()),
+        "deletecollection": lambda: delete.collection_deleter(scope()),
     }
-    table = {verb: made[verb]() for verb in scope.definition.verbs if verb in made}
-    for name, subresource in scope.definition.subresources.items():
+    table = {verb: made_later(made[verb]) for verb in definition.verbs if verb in made}
+    for name, subresource in definition.subresources.items():
         for verb in subresource.verbs:
-            endpoint = _subresource(scope, name, verb) or subresources.endpoint(scope, name, verb, backends)
-            table[f"{name}:{verb}"] = endpoint or _unavailable
+            table[f"{name}:{verb}"] = made_later(partial(_subresource, scope, name, verb, backends))
     return table
+
+
+def made_later(make: Callable[[], Endpoint]) -> Endpoint:
+    """An endpoint that is made with its first request."""
+    made: Endpoint | None = None
+
+    def endpoint(ctx: RequestContext) -> Answer | Awaitable[Answer]:
+        nonlocal made
+        if made is None:
+            made = make()
+        return made(ctx)
+
+    return endpoint
 
 
 def virtual_endpoints(
     definition: ResourceDefinition, authorizer: Authorizer, backends: Backends, admission: AdmissionChain
 ) -> dict[str, Endpoint]:
     """Endpoints of a resource that is answered and never stored."""
-    if definition.kind == "Binding":
-        return {"create": binding.collection_binder(definition, backends)}
-    answer = _answerer(definition, authorizer, backends)
-    if answer is not None:
-        return {"create": reviews.reviewed(definition, admission, answer)}
-    return dict.fromkeys(definition.verbs, _unavailable)
+
+    def make() -> Endpoint:
+        if definition.kind == "Binding":
+            return binding.collection_binder(definition, backends)
+        answer = _answerer(definition, authorizer, backends)
+        return _unavailable if answer is None else reviews.reviewed(definition, admission, answer)
+
+    return {verb: made_later(make) for verb in definition.verbs}
 
 
 def _answerer(definition: ResourceDefinition, authorizer: Authorizer, backends: Backends) -> reviews.Answerer | None:
@@ -75,7 +113,8 @@ def _answerer(definition: ResourceDefinition, authorizer: Authorizer, backends: 
     return None
 
 
-def _subresource(scope: Scope, name: str, verb: str) -> Endpoint | None:
+def _subresource(find: Callable[[], Scope], name: str, verb: str, backends: Backends) -> Endpoint:
+    scope = find()
     if name == "status":
         scope = subresources.status_scope(scope)
         if verb == "get":
@@ -85,14 +124,14 @@ def _subresource(scope: Scope, name: str, verb: str) -> Endpoint | None:
         return {"get": scale.getter, "update": scale.updater, "patch": scale.patcher}[verb](scope)
     if name == "finalize":
         return finalize.finalizer(scope)
-    return None
+    return subresources.endpoint(scope, name, verb, backends) or _unavailable
 
 
 def _deprecated_watch(scope: Scope, watches: WatchServer) -> Endpoint:
     """The old /watch/ paths: a watch whatever the query says."""
 
     def watch(ctx: RequestContext) -> Answer | Awaitable[Answer]:
-        return watches.start(ctx, scope, list_options(ctx.request.query, deprecated_watch=True))
+        return watches.start(ctx, scope, options.list_options(ctx.request.query, deprecated_watch=True))
 
     return watch
 

@@ -7,23 +7,23 @@ says (SPDY or WebSocket) is between the client and the kubelet.
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from fastapi_core import errors
 from fastapi_core._ext.reqinfo import parse_query
 from fastapi_core.admission.chain import Attributes
 from fastapi_core.errors import APIError, FieldError
-from fastapi_core.http.client import Reply, Target, UpstreamError
-from fastapi_core.http.exchange import Answer, Response, Stream
+from fastapi_core.http.client import Target, UpstreamError
+from fastapi_core.http.exchange import Answer, Response
 from fastapi_core.meta import time
+from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import Tree
 from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest.authorize import check_connect
 from fastapi_core.rest.backends import NODES, Backends
 from fastapi_core.rest.options import Query, first, flag, integer
 from fastapi_core.rest.scope import Scope
-from fastapi_core.rest.upstream import KubeletAccess, passed_on
+from fastapi_core.rest.upstream import KubeletAccess, Reply, passed_on
 
 KUBELET_PORT = 10250
 READ_LIMIT = 50_000
@@ -135,16 +135,12 @@ async def _logs(ctx: RequestContext, backends: Backends, target: Target, path: s
         raise APIError("", f'Get "https://{target.authority}{asked}": {error}', code=500) from error
     if not 200 <= reply.status < 300:
         raise await _kubelet_error(reply, ctx.info.name)
-    found = backends.upstreams.relay(reply, [(b"Content-Type", b"text/plain")])
-    return found if isinstance(found, Response | Stream) else await found
+    return await reply.answer([(b"Content-Type", b"text/plain")])
 
 
 async def _kubelet_error(reply: Reply, name: str) -> APIError:
     """What a kubelet's refusal is to the client."""
-    try:
-        text = (await reply.whole(READ_LIMIT)).decode("utf-8", "replace")
-    finally:
-        reply.close()
+    text = (await reply.whole(READ_LIMIT)).decode("utf-8", "replace")
     if reply.status == 500:
         return errors.internal(text)
     if reply.status == 400:
@@ -250,17 +246,15 @@ async def admit_connect(ctx: RequestContext, scope: Scope, name: str, options: T
 
 async def upgraded(ctx: RequestContext, backends: Backends, target: Target, path: str) -> Answer:
     """Pass an upgrade on; the answer is a tunnel when the other side agrees, else its refusal."""
-    upstreams = backends.upstreams
     request = ctx.request
     headers = [(n, v) for n, v in passed_on(request.headers) if n not in (b"host", b"authorization", b"content-length")]
     headers.append((b"host", target.authority.encode()))
     headers += [(b"connection", b"Upgrade"), (b"upgrade", request.header(b"upgrade") or b"")]
     try:
-        reply = await upstreams.fetch(target, request.method, path, headers)
+        reply = await backends.upstreams.fetch(target, request.method, path, headers, upgrade=True)
     except UpstreamError as error:
         raise APIError("", f"error dialing backend: {error}", code=500) from error
     if reply.status == 101:
-        agreed = [(b"Connection", b"Upgrade"), (b"Upgrade", reply.header(b"upgrade") or b"")]
-        return upstreams.tunnel(reply, [*passed_on(reply.headers), *agreed])
-    found = upstreams.relay(reply, [h for h in passed_on(reply.headers) if h[0] != b"content-length"])
-    return found if isinstance(found, Response | Stream) else await found
+        agreed = [(b"Connection", b"Upgrade"), (b"Upgrade", reply.header(b"upgrade"))]
+        return reply.stream([*passed_on(reply.headers), *agreed])
+    return await reply.answer([h for h in passed_on(reply.headers) if h[0] != b"content-length"])

@@ -7,13 +7,13 @@ from a body or from the query.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from fastapi_core import errors
 from fastapi_core._ext.reqinfo import parse_query
 from fastapi_core.errors import FieldError
+from fastapi_core.records import dataclass
 
 Query = Mapping[str, Sequence[str]]
 

@@ -7,11 +7,11 @@ Members of system:masters may do everything anyway.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from fastapi_core import errors
 from fastapi_core.authn.base import MASTERS
 from fastapi_core.authz.base import Attributes, Authorizer, Decision, Verdict
+from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 from fastapi_core.request.context import RequestContext
 from fastapi_core.rest.escalation import Guard

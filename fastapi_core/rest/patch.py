@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import partial
+from functools import lru_cache, partial
 
 from fastapi_core import errors
 from fastapi_core.codec import json as json_codec
 from fastapi_core.codec.decode import unknown
+from fastapi_core.codec.negotiate import MediaType
 from fastapi_core.http.exchange import Response
 from fastapi_core.patch import jsonpatch, merge, strategic
 from fastapi_core.registry.definition import Tree
@@ -42,33 +43,37 @@ def patcher(scope: Scope, subresource: str = "") -> Endpoint:
         if ctx.audit is not None:
             ctx.audit.patch(ctx.request.body, "yaml" if form == APPLY_PATCH else "json")
         if form == APPLY_PATCH:
-            return apply.apply(ctx, scope, subresource)
-        engine, problems = patch_engine(ctx, definition.type, custom=definition.custom)
+            return apply.apply(ctx, scope, media, subresource)
+        engine, problems = patch_engine(form, ctx.request.body, scope.type, custom=definition.custom)
         options = write_options(ctx.request.query, "PatchOptions")
-        return _patch(ctx, scope, engine, options, problems, subresource)
+        return _patch(ctx, scope, media, engine, options, problems, subresource)
 
     return patch
 
 
 def patch_form(ctx: RequestContext) -> str:
     """Media type of a patch body."""
-    header = ctx.request.header(b"content-type") or b""
+    return _form_of(ctx.request.header(b"content-type") or b"")
+
+
+@lru_cache(maxsize=64)
+def _form_of(header: bytes) -> str:
     return header.decode("latin-1").partition(";")[0].strip().lower()
 
 
-def patch_engine(ctx: RequestContext, type: Type, *, custom: bool) -> tuple[Engine, list[str]]:
-    """The body as a function of the current tree, and what is odd about its document (duplicate fields).
+def patch_engine(form: str, body: bytes, type: Type, *, custom: bool) -> tuple[Engine, list[str]]:
+    """The body as a function of the current tree, and what is odd about its document (duplicate fields). `form` is the
+    body's media type, `type` that of the objects to patch.
 
     415 for another media type than the resource takes, 400 for a body that is no JSON.
     """
     accepted = (
         (JSON_PATCH, MERGE_PATCH, APPLY_PATCH) if custom else (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
     )
-    form = patch_form(ctx)
     if form not in accepted:
         raise errors.unsupported_media_type(accepted)
     try:
-        parsed = json_codec.parse(ctx.request.body)
+        parsed = json_codec.parse(body)
     except json_codec.DecodeError as error:
         raise errors.bad_request(str(error)) from error
     if form == JSON_PATCH:
@@ -79,7 +84,13 @@ def patch_engine(ctx: RequestContext, type: Type, *, custom: bool) -> tuple[Engi
 
 
 async def _patch(
-    ctx: RequestContext, scope: Scope, engine: Engine, options: WriteOptions, problems: list[str], subresource: str
+    ctx: RequestContext,
+    scope: Scope,
+    media: MediaType,
+    engine: Engine,
+    options: WriteOptions,
+    problems: list[str],
+    subresource: str,
 ) -> Response:
     definition = scope.definition
     reported: list[str] = []
@@ -90,37 +101,39 @@ async def _patch(
         if definition.form is not None:
             patched = custom.conform_patched(definition, definition.form, patched, reported)
         else:
-            patched = _conform(scope, patched, reported)
+            patched = _conform(scope, patched, reported, current)
         if reported and options.field_validation == "Strict":
             raise undecodable("strict decoding error: " + ", ".join(reported))
         check_identity(scope, patched, ctx.info.name, ctx.info.namespace)
-        apply_defaults(definition, patched)
+        apply_defaults(definition, patched, current)
         return patched
 
     obj = await write(ctx, scope, change, options, subresource)
     if options.field_validation == "Warn":
         for problem in reported:
             ctx.warn(problem)
-    return render.one(ctx, scope, obj)
+    return render.one(ctx, scope, obj, media=media)
 
 
-def _conform(scope: Scope, patched: Tree, reported: list[str]) -> Tree:
+def _conform(scope: Scope, patched: Tree, reported: list[str], current: Tree) -> Tree:
     """The patched tree decoded as its type, as the reference decodes the patched JSON (members in sorted order)."""
     definition = scope.definition
     if not isinstance(patched.get("metadata", {}), dict):
         raise undecodable("json: cannot unmarshal into Go struct field .metadata of type v1.ObjectMeta")
     kind, version = patched.get("kind"), patched.get("apiVersion")
-    if kind != definition.kind or version != definition.group_version:
+    wanted = scope.group_version
+    if kind != definition.kind or version != wanted:
         raise undecodable(
-            f"{definition.group_version}, Kind={definition.kind} was changed to {version}, Kind={kind}: a patch cannot do that"
+            f"{wanted}, Kind={definition.kind} was changed to {version}, Kind={kind}: a patch cannot do that"
         )
     try:
-        result = normalize.normalize(definition.type, patched)
+        result = normalize.normalize(scope.type, patched, known=current)
     except TypeMismatch as error:
         raise undecodable(str(error)) from error
-    reported += [unknown(path) for path in sorted(result.unknown)]
+    if result.unknown:
+        reported += [unknown(path) for path in sorted(result.unknown)]
     tree: Tree = result.tree
-    tree["kind"], tree["apiVersion"] = definition.kind, definition.group_version
+    tree["kind"], tree["apiVersion"] = definition.kind, wanted
     tree["metadata"] = dict(tree.get("metadata") or {})
     if clears_owners(patched):
         tree["metadata"]["managedFields"] = []

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from ipaddress import ip_address
 from urllib.parse import urlsplit, urlunsplit
 
 from fastapi_core import errors
 from fastapi_core.errors import APIError
 from fastapi_core.http.client import Target, UpstreamError
-from fastapi_core.http.exchange import Answer, Header, Response, Stream
+from fastapi_core.http.exchange import Answer, Header, Response
 from fastapi_core.registry.definition import Tree
+from fastapi_core.registry.services import SERVICES, Address
 from fastapi_core.request.context import Endpoint, RequestContext
-from fastapi_core.rest.backends import ENDPOINTS, NODES, PODS, SERVICES, SLICES, Backends
+from fastapi_core.rest.backends import NODES, PODS, Backends
 from fastapi_core.rest.kubelet import admit_connect, connect_query, location, upgraded
 from fastapi_core.rest.scope import Scope
 from fastapi_core.rest.upstream import passed_on
 
-SERVICE_NAME = "kubernetes.io/service-name"
 _KINDS = {"pods": "PodProxyOptions", "services": "ServiceProxyOptions", "nodes": "NodeProxyOptions"}
 
 
@@ -89,37 +89,17 @@ def service_target(backends: Backends, namespace: str, text: str) -> Target:
             quoted = errors.go_quote(name)
             raise APIError("ServiceUnavailable", f"no service port {port} found for service {quoted}")
         port = named[0]
-    found = [place for place in _endpoints(backends, namespace, name, port) if _is_pod(backends, namespace, *place)]
+    found = [a for a in backends.services.ready(namespace, name, port) if _is_pod(backends, namespace, a)]
     if not found:
         services.get(namespace, name)
         raise APIError("ServiceUnavailable", f"no endpoints available for service {errors.go_quote(text)}")
-    address, number, _ = random.choice(found)
-    return _target(backends, scheme, address, str(number))
+    chosen = random.choice(found)
+    return _target(backends, scheme, chosen.host, str(chosen.port))
 
 
-def _endpoints(backends: Backends, namespace: str, service: str, port: str) -> Iterable[tuple[str, int, Tree]]:
-    """(address, port, what it belongs to) of the ready endpoints of a service's port."""
-    slices = backends.stores[SLICES]
-    for obj in slices.cache.list(slices.scope(namespace)).objects:
-        tree = obj.tree()
-        if (tree["metadata"].get("labels") or {}).get(SERVICE_NAME) != service:
-            continue
-        numbers = [p["port"] for p in tree.get("ports") or () if (p.get("name") or "") == port and p.get("port")]
-        for endpoint in tree.get("endpoints") or ():
-            if (endpoint.get("conditions") or {}).get("ready") is not False:
-                for number in numbers:
-                    yield endpoint["addresses"][0], number, endpoint.get("targetRef") or {}
-    store = backends.stores[ENDPOINTS]
-    found = store.cache.get(store.key(namespace, service))
-    for subset in (found.tree().get("subsets") or ()) if found is not None else ():
-        numbers = [p["port"] for p in subset.get("ports") or () if (p.get("name") or "") == port]
-        for address in subset.get("addresses") or ():
-            for number in numbers:
-                yield address["ip"], number, address.get("targetRef") or {}
-
-
-def _is_pod(backends: Backends, namespace: str, address: str, port: int, reference: Tree) -> bool:
+def _is_pod(backends: Backends, namespace: str, endpoint: Address) -> bool:
     """Endpoints are written by users too: only the address of a pod that exists is called."""
+    reference = endpoint.target
     if reference.get("kind") != "Pod" or reference.get("namespace", namespace) != namespace:
         return False
     pods = backends.stores[PODS]
@@ -128,7 +108,7 @@ def _is_pod(backends: Backends, namespace: str, address: str, port: int, referen
         return False
     status: Tree = pod.tree().get("status") or {}
     known = {entry.get("ip") for entry in status.get("podIPs") or ()} | {status.get("podIP")}
-    return address in known
+    return endpoint.host in known
 
 
 _PLACES: dict[str, Callable[[Backends, str, str], Target]] = {
@@ -187,8 +167,7 @@ async def _proxy(ctx: RequestContext, backends: Backends, target: Target, path: 
     except UpstreamError as error:
         raise APIError("ServiceUnavailable", f"error trying to reach service: {error}") from error
     kept = [h for h in passed_on(reply.headers) if h[0] != b"content-length" or reply.bodiless]
-    found = backends.upstreams.relay(reply, [_rewritten(ctx, target, header) for header in kept])
-    return found if isinstance(found, Response | Stream) else await found
+    return await reply.answer([_rewritten(ctx, target, header) for header in kept])
 
 
 def _rewritten(ctx: RequestContext, target: Target, header: Header) -> Header:

@@ -78,10 +78,13 @@ def check_form(media: MediaType, *, collection: bool) -> None:
         raise errors.not_acceptable(ACCEPTED)
 
 
-def one(ctx: RequestContext, scope: Scope, obj: CachedObject, *, status: int = 200) -> Response:
-    """A single object."""
-    media = media_type(ctx, scope)
-    check_form(media, collection=False)
+def one(
+    ctx: RequestContext, scope: Scope, obj: CachedObject, *, status: int = 200, media: MediaType | None = None
+) -> Response:
+    """A single object; `media` is what `media_type` and `check_form` have found, where they have been asked."""
+    if media is None:
+        media = media_type(ctx, scope)
+        check_form(media, collection=False)
     if media.format == "protobuf":
         return binary(wire.partial(obj, media.as_version) if media.as_kind else wire.one(scope, obj), status=status)
     if not media.as_kind:
@@ -140,7 +143,8 @@ def page(ctx: RequestContext, scope: Scope, media: MediaType, listing: Page, *, 
             return document(ctx, media, custom_page(scope, listing, objects, selected=selected))
     if media.format == "protobuf":
         return binary(_binary_page(scope, media, listing, selected=selected))
-    version = str(listing.revision).encode()
+    # A source without versions (an extension's own) shows none.
+    version = str(listing.revision or "").encode()
     more = b""
     if listing.token:
         more = b',"continue":"' + listing.token.encode() + b'"'
@@ -178,11 +182,9 @@ def custom_page(scope: Scope, listing: Page, objects: list[CachedObject], *, sel
     metadata = b'"continue":"' + listing.token.encode() + b'"'
     if listing.token and not selected and listing.remaining > 0:
         metadata += b',"remainingItemCount":%d' % listing.remaining
-    tail = b'],"kind":"%b","metadata":{%b,"resourceVersion":"%d"}}\n' % (
-        definition.list_kind.encode(),
-        metadata,
-        listing.revision,
-    )
+    if listing.revision:
+        metadata += b',"resourceVersion":"%d"' % listing.revision
+    tail = b'],"kind":"%b","metadata":{%b}}\n' % (definition.list_kind.encode(), metadata)
     head = b'{"apiVersion":"%b","items":[' % definition.group_version.encode()
     return list_document(head, objects, tail, whole=True)
 

@@ -165,7 +165,7 @@ def patcher(scope: Scope) -> Endpoint:
             options = write_options(ctx.request.query, "PatchOptions", apply=True)
             return _write(ctx, scope, options, _applied(ctx, scope, options))
         options = write_options(ctx.request.query, "PatchOptions")
-        engine, _ = patch_engine(ctx, expected().type, custom=scope.definition.custom)
+        engine, _ = patch_engine(form, ctx.request.body, expected().type, custom=scope.definition.custom)
 
         def change(old: Tree) -> Tree:
             try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from fastapi_core import errors
@@ -24,7 +25,11 @@ from fastapi_core.storage.cacher.matching import matcher
 
 if TYPE_CHECKING:
     from fastapi_core.rest.scale import Scaling
+    from fastapi_core.schema.types import Type
 
+_EXPRESSIVE = frozenset(
+    {"admissionregistration.k8s.io", "apiextensions.k8s.io", "authorization.k8s.io", "resource.k8s.io"}
+)
 _COMMON_FIELDS = {"metadata.name", "metadata.namespace"}
 
 
@@ -46,8 +51,11 @@ class Scope:
         """Asked again where one request turns out to be another verb; None: everything is allowed."""
         self.guard = guard
         """Looks at what mutating admission made of a write; None for kinds that need no such look."""
+        self.group_version = definition.group_version
+        self.expressive = definition.custom or definition.group in _EXPRESSIVE
+        """Whether checking an object may compile or evaluate expressions, which takes its time."""
         self.list_head = (
-            f'{{"kind":"{definition.list_kind}","apiVersion":"{definition.group_version}","metadata":{{"resourceVersion":"'
+            f'{{"kind":"{definition.list_kind}","apiVersion":"{self.group_version}","metadata":{{"resourceVersion":"'
         ).encode()
         self._to_storage = converter(definition, store.definition)
         self._from_storage = converter(store.definition, definition)
@@ -60,6 +68,11 @@ class Scope:
         """Where a kind keeps its replicas; None: where workloads have them."""
         self._printer: Printer | None = None
         self._trackers: dict[str, Tracker] = {}
+
+    @cached_property
+    def type(self) -> Type:
+        """Type table of the kind in this version; loaded with the first write."""
+        return self.definition.type
 
     @property
     def printer(self) -> Printer:
@@ -89,6 +102,11 @@ class Scope:
             obj.memo[self] = known
         return known
 
+    @property
+    def converts(self) -> bool:
+        """Whether `ready` may ever have to wait."""
+        return False
+
     def is_ready(self, objects: Sequence[CachedObject]) -> bool:
         """Whether `view` of each object answers at once, which for built-in kinds it always does."""
         return True
@@ -96,6 +114,10 @@ class Scope:
     def ready(self, objects: Sequence[CachedObject]) -> Awaitable[None] | None:
         """None when they are ready, else what makes them so."""
         return None
+
+    def judges_views(self, matcher: Matcher | None) -> bool:
+        """Whether objects have to be ready before a matcher can judge them."""
+        return False
 
     async def readied(self, obj: CachedObject) -> CachedObject:
         """The object, once `view` of it answers at once."""

@@ -20,7 +20,7 @@ from fastapi_core.request.aside import large_body, patiently
 from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest import render
 from fastapi_core.rest.body import read_object
-from fastapi_core.rest.commit import commit
+from fastapi_core.rest.commit import slimmed
 from fastapi_core.rest.create import create_object, expected_of, manager_of, settle_namespace
 from fastapi_core.rest.defaulting import apply_defaults
 from fastapi_core.rest.options import WriteOptions, write_options
@@ -134,8 +134,7 @@ async def write(
         prepare = strategy.prepare_status if subresource == "status" else strategy.prepare
 
     async def attempt(current: CachedObject) -> CachedObject:
-        pending = scope.ready((current,))
-        if pending is not None:
+        if scope.converts and (pending := scope.ready((current,))) is not None:
             await pending
         old = scope.view(current).tree()
         tree = change(old)
@@ -155,15 +154,17 @@ async def write(
                 return scope.store.unsaved(stored, current.revision)
             if options.dry_run:
                 return scope.store.unsaved(stored, current.revision)
-            return await commit(partial(scope.store.update, current), stored, applied=applied)
+            try:
+                return await scope.store.update(current, stored, old if stored is tree else None)
+            except errors.APIError as error:
+                return await scope.store.update(current, slimmed(error, stored, applied=applied))
         except (errors.APIError, StorageError):
             if attributes.undo:
                 await scope.admission.revert(attributes)
             raise
 
     result: CachedObject = await retrying(scope.store, info.namespace, info.name, attempt)
-    pending = scope.ready((result,))
-    if pending is not None:
+    if scope.converts and (pending := scope.ready((result,))) is not None:
         await pending
     return result
 
@@ -194,8 +195,12 @@ async def _gate(
     if scope.guard is not None:
         await scope.guard(ctx, tree, old)
     _keep_times(tree, old)
-    check = partial(lifecycle.before_update, scope.definition, tree, old, prepare)
-    warnings = patiently(check, large=large_body(ctx))
+    warnings: list[str] | Awaitable[list[str]]
+    if scope.expressive or large_body(ctx):
+        check = partial(lifecycle.before_update, scope.definition, tree, old, prepare)
+        warnings = patiently(check, large=large_body(ctx))
+    else:
+        warnings = lifecycle.before_update(scope.definition, tree, old, prepare)
     for warning in warnings if isinstance(warnings, list) else await warnings:
         ctx.warn(warning)
     if shown is not None:
@@ -232,8 +237,10 @@ def _check_version(scope: Scope, tree: Tree, old: Tree, *, replace: bool) -> Non
     if version == "0":
         if not definition.unconditional_update:
             raise version_required(definition, name)
-        metadata["resourceVersion"] = previous["resourceVersion"]
-    elif version != previous["resourceVersion"]:
+        # Objects of an extension's own source need not have versions.
+        if "resourceVersion" in previous:
+            metadata["resourceVersion"] = previous["resourceVersion"]
+    elif version != previous.get("resourceVersion"):
         if not (version.isascii() and version.isdigit()):
             quoted = errors.go_quote(version)
             problem = FieldError(

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 
-from fastapi_core.http.client import Reply, Target, UpstreamError, send
-from fastapi_core.http.exchange import Answer, Header, Response, Stream, StreamWriter
-from fastapi_core.obs import logs
+from fastapi_core.http.asking import Whole, ask
+from fastapi_core.http.client import Target, UpstreamError, request_head
+from fastapi_core.http.connection import Connection
+from fastapi_core.http.exchange import Answer, Header, Response
+from fastapi_core.http.pool import Pool
+from fastapi_core.http.relay import Relay
+from fastapi_core.records import dataclass
 
-log = logs.get("proxy")
-
-#: Bytes a client may leave unread before the other side has to wait, and how often that is looked at.
-HIGH_WATER, PATIENCE = 1 << 20, 0.02
 #: Answers up to this length are passed on whole.
 SMALL = 1 << 16
 #: Header fields that are about one connection, not about the message.
@@ -40,13 +39,12 @@ class KubeletAccess:
     timeout: float = 5.0
 
 
-@dataclass(slots=True)
 class Upstreams:
-    kubelet: KubeletAccess = field(default_factory=KubeletAccess)
-    dial_timeout: float = 30.0
-    _contexts: dict[str, ssl.SSLContext] = field(default_factory=dict)
-    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
-    _writers: set[StreamWriter] = field(default_factory=set)
+    def __init__(self, kubelet: KubeletAccess | None = None, dial_timeout: float = 30.0) -> None:
+        self.kubelet = kubelet or KubeletAccess()
+        self._contexts: dict[str, ssl.SSLContext] = {}
+        self._streams: set[Relay] = set()
+        self._pool = Pool(idle_limit=0, dial_timeout=dial_timeout)
 
     def kubelet_tls(self, *, insecure: bool = False) -> ssl.SSLContext:
         """TLS as a kubelet wants it; without an authority (or told so) its certificate is not checked."""
@@ -66,104 +64,107 @@ class Upstreams:
             self._contexts["proxy"] = unchecked()
         return self._contexts["proxy"]
 
-    async def fetch(self, target: Target, method: str, path: str, headers: list[Header], body: bytes = b"") -> Reply:
-        """One request; raises UpstreamError."""
-        return await send(target, method, path, headers, body, timeout=self.dial_timeout)
+    async def fetch(
+        self,
+        target: Target,
+        method: str,
+        path: str,
+        headers: list[Header],
+        body: bytes = b"",
+        *,
+        upgrade: bool = False,
+    ) -> Reply:
+        """One request, on a connection of its own; raises UpstreamError. `upgrade`: the headers ask for another protocol."""
+        reply = Reply(method, self._streams)
+        connection = await self._pool.connect(target)
+        return await reply.send(connection, request_head(method, path, headers) + body, upgrade=upgrade)
 
-    def relay(self, reply: Reply, headers: list[Header]) -> Answer | Awaitable[Answer]:
-        """The answer for the client: whole when it is small, else as it comes. Takes the reply over."""
-        if reply.bodiless or 0 <= reply.length <= SMALL:
-            return self._whole(reply, headers)
-        return Stream(reply.status, headers, lambda writer: self._pump(self._copy(reply, writer), reply, writer))
-
-    async def _whole(self, reply: Reply, headers: list[Header]) -> Answer:
-        try:
-            return Response(reply.status, headers, await reply.whole(SMALL))
-        finally:
-            reply.close()
-
-    async def _copy(self, reply: Reply, writer: StreamWriter) -> None:
-        async for piece in reply.body():
-            writer.write(piece)
-            await _drained(writer)
-            if writer.closed:
-                return
-        writer.finish()
-
-    def tunnel(self, reply: Reply, headers: list[Header]) -> Stream:
-        """The answer to an upgrade the other side has agreed to."""
-
-        def start(writer: StreamWriter) -> None:
-            if not writer.closed:
-                writer.on_data(lambda data: self._upward(reply, writer, data))
-            self._pump(self._downward(reply, writer), reply, writer)
-
-        return Stream(101, headers, start)
-
-    def _upward(self, reply: Reply, writer: StreamWriter, data: bytes) -> None:
-        """What the client sends; it waits while the other side does not read."""
-        reply.writer.write(data)
-        if reply.writer.transport.get_write_buffer_size() > HIGH_WATER:
-            writer.pause_reading()
-            self._keep(self._resume(reply, writer))
-
-    async def _resume(self, reply: Reply, writer: StreamWriter) -> None:
-        try:
-            await reply.writer.drain()
-        except OSError:
-            return
-        writer.resume_reading()
-
-    async def _downward(self, reply: Reply, writer: StreamWriter) -> None:
-        while data := await reply.reader.read(SMALL):
-            writer.write(data)
-            await _drained(writer)
-            if writer.closed:
-                return
-        writer.finish()
-
-    def _pump(self, work: Awaitable[None], reply: Reply, writer: StreamWriter) -> None:
-        """Run `work` until it ends or the client goes; either way both connections end."""
-
-        async def run() -> None:
-            try:
-                await work
-            except (OSError, UpstreamError, ssl.SSLError) as error:
-                log.debug("a proxied connection broke", error=str(error))
-            finally:
-                self._writers.discard(writer)
-                reply.close()
-                if not writer.closed:
-                    writer.abort()
-
-        task = self._keep(run())
-        self._writers.add(writer)
-        writer.on_close(lambda: _end(task, reply))
-
-    def _keep(self, work: Awaitable[None]) -> asyncio.Task[None]:
-        task: asyncio.Task[None] = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+    async def ask(self, target: Target, path: str, headers: list[Header], *, limit: int) -> Whole:
+        """A whole document. Raises UpstreamError."""
+        return await ask(self._pool, target, request_head("GET", path, headers), limit=limit)
 
     async def shutdown(self) -> None:
-        """End everything that is open."""
-        for writer in tuple(self._writers):
-            writer.abort()
-        for task in tuple(self._tasks):
-            task.cancel()
+        """End the streams and tunnels; requests that wait for their answer have the time of all others."""
+        for stream in tuple(self._streams):
+            stream.cut()
 
 
-def _end(task: asyncio.Task[None], reply: Reply) -> None:
-    reply.close()
-    if task is not asyncio.current_task():
-        task.cancel()
+class Reply(Relay):
+    """An answer whose head has come. It is taken by one of `whole`, `answer` and `stream`."""
 
+    __slots__ = ("_end", "_headed", "_method", "_wanted")
 
-async def _drained(writer: StreamWriter) -> None:
-    """Wait while the client is behind. Writers do not call back, so this looks again after a while."""
-    while writer.buffered > HIGH_WATER and not writer.closed:
-        await asyncio.sleep(PATIENCE)
+    def __init__(self, method: str, streams: set[Relay]) -> None:
+        super().__init__(streams=streams)
+        self._method = method
+        self._headed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._end: asyncio.Future[None] | None = None
+        self._wanted = 0
+
+    @property
+    def bodiless(self) -> bool:
+        return self._method == "HEAD" or self.status in (204, 304)
+
+    def header(self, name: bytes) -> bytes:
+        """The first value of a header; empty without it."""
+        return next((value for key, value in self.headers if key == name), b"")
+
+    async def send(self, connection: Connection, request: bytes, *, upgrade: bool) -> Reply:
+        """Put the request on a connection and wait for the head of the answer. Raises UpstreamError."""
+        self._connection = connection
+        connection.start(self, request, head=self._method == "HEAD", upgrade=upgrade)
+        try:
+            await self._headed
+        except asyncio.CancelledError:
+            self.release()
+            raise
+        return self
+
+    async def whole(self, limit: int) -> bytes:
+        """The body, cut after `limit` bytes. Raises UpstreamError when it ends early."""
+        if not self.finished and self._held < limit:
+            self._wanted = limit
+            self._end = asyncio.get_running_loop().create_future()
+            try:
+                await self._end
+            except asyncio.CancelledError:
+                self.release()
+                raise
+        self.release()
+        if self.broken and self._held < limit:
+            raise UpstreamError("unexpected EOF")
+        return self.held[:limit]
+
+    async def answer(self, headers: list[Header]) -> Answer:
+        """The answer for the client: whole when it is small, else as it comes."""
+        if self.bodiless or 0 <= self.length <= SMALL:
+            return Response(self.status, headers, await self.whole(SMALL))
+        return self.stream(headers)
+
+    def head(self, status: int, headers: list[Header], length: int) -> None:
+        super().head(status, headers, length)
+        if status == 101:
+            self._settled()
+
+    def settle(self) -> None:
+        if self.status:
+            self._settled()
+
+    def end(self, trailers: Sequence[Header]) -> None:
+        super().end(trailers)
+        self._settled()
+
+    def failed(self, error: UpstreamError, *, untouched: bool) -> None:
+        super().failed(error, untouched=untouched)
+        if not self._headed.done():
+            self._headed.set_exception(error)
+        self._settled()
+
+    def _settled(self) -> None:
+        if not self._headed.done():
+            self._headed.set_result(None)
+        if self._end is not None and not self._end.done() and (self.finished or self._held >= self._wanted):
+            self._end.set_result(None)
 
 
 def unchecked() -> ssl.SSLContext:

@@ -16,20 +16,29 @@ from typing import TYPE_CHECKING, Any
 from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject, watch_frame
 from fastapi_core.codec import json as json_codec
-from fastapi_core.codec import protobuf
-from fastapi_core.codec.negotiate import MediaType
 from fastapi_core.http.exchange import Answer, Header, Stream, StreamWriter
+from fastapi_core.later import later
 from fastapi_core.request.context import RequestContext
-from fastapi_core.rest import render, wire
-from fastapi_core.rest.options import ListOptions, revision_of
-from fastapi_core.schema import normalize
+from fastapi_core.storage.cacher.changes import Change
 from fastapi_core.storage.interface import Code, StorageError
 
 if TYPE_CHECKING:
     from fastapi_core._ext.selector import Matcher
+    from fastapi_core.codec import protobuf
+    from fastapi_core.codec.negotiate import MediaType
+    from fastapi_core.rest import options as rest_options
+    from fastapi_core.rest import render, wire
+    from fastapi_core.rest.options import ListOptions
     from fastapi_core.rest.scope import Scope
+    from fastapi_core.schema import normalize
     from fastapi_core.storage.cacher.changes import WatchEvent
     from fastapi_core.storage.cacher.watchers import Watcher
+else:
+    protobuf = later("fastapi_core.codec.protobuf")
+    rest_options = later("fastapi_core.rest.options")
+    render = later("fastapi_core.rest.render")
+    wire = later("fastapi_core.rest.wire")
+    normalize = later("fastapi_core.schema.normalize")
 
 MAX_BUFFERED = 16 << 20
 INITIAL_BATCH = 32 << 10
@@ -37,8 +46,6 @@ INITIAL_BATCH = 32 << 10
 BOOKMARK_PERIOD = 60.0
 BOOKMARK_BEFORE_END = 2.0
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-Framed = tuple[str, CachedObject, dict[Any, Any]]
-"""Type of an event, its object, and where frames of it are remembered."""
 
 
 class WatchServer:
@@ -67,7 +74,7 @@ class WatchServer:
         ):
             raise errors.not_acceptable((*WATCH_ACCEPTED,))
         matcher = scope.matcher(options)
-        revision = revision_of(options.resource_version)
+        revision = rest_options.revision_of(options.resource_version)
         watch = Watch(self, ctx, scope, options, media, matcher)
         initial = options.send_initial
         if initial is None:
@@ -150,6 +157,8 @@ class Watch:
         self.options = options
         self.media = media
         self.matcher = matcher
+        self._judged_late = scope.judges_views(matcher)
+        """Objects are selected once they have been converted, here and not by the cache."""
         self.mark_initial_end = False
         self._writer: StreamWriter | None = None
         self._watcher: Watcher | None = None
@@ -218,18 +227,24 @@ class Watch:
     def _send_initial(self) -> None:
         store = self.scope.store
         info = self.ctx.info
-        listing = store.cache.list(store.scope(info.namespace), matcher=self.matcher)
+        listing = store.cache.list(store.scope(info.namespace), matcher=self._early)
         self._sent = listing.revision
         name = info.name
         objects = [o for o in listing.objects if o.name == name] if name else listing.objects
-        if not self.scope.is_ready(objects):
-            self._later([("ADDED", obj, {}) for obj in objects], end_of_initial=self.mark_initial_end)
+        if self._judged_late or not self.scope.is_ready(objects):
+            changes = [Change(obj, None, obj.revision, deleted=False) for obj in objects]
+            self._later([change.event for change in changes], end_of_initial=self.mark_initial_end)
             return
         self._write_initial(objects)
         if self.mark_initial_end:
             self._bookmark(annotations={INITIAL_EVENTS_END: "true"})
 
-    def _later(self, found: list[Framed], *, end_of_initial: bool | None = None) -> None:
+    @property
+    def _early(self) -> Matcher | None:
+        """What the cache selects by."""
+        return None if self._judged_late else self.matcher
+
+    def _later(self, events: list[WatchEvent], *, end_of_initial: bool | None = None) -> None:
         """Write events whose objects have to be converted by somebody else first.
 
         `end_of_initial` is for initial events: whether their end is to be marked.
@@ -240,9 +255,7 @@ class Watch:
             if before is not None:
                 await asyncio.wait([before])
             try:
-                pending = self.scope.ready([obj for _, obj, _ in found])
-                if pending is not None:
-                    await pending
+                found = await self._ready(events)
             except errors.APIError as error:
                 if self._writer is not None and not self._writer.closed:
                     self._writer.write_framed(self._framed("ERROR", error.to_status()))
@@ -251,9 +264,9 @@ class Watch:
             if self._done:
                 return
             if end_of_initial is not None:
-                self._write_initial([obj for _, obj, _ in found])
+                self._write_initial([event.change.object for event in found])
             else:
-                self._write(b"".join([self._frame(*event) for event in found]), len(found))
+                self._write(b"".join([self._frame(e.type, e.change.object, {}) for e in found]), len(found))
             if end_of_initial:
                 self._bookmark(annotations={INITIAL_EVENTS_END: "true"})
             if self._converting is asyncio.current_task():
@@ -261,13 +274,27 @@ class Watch:
 
         self._converting = asyncio.get_running_loop().create_task(convert())
 
+    async def _ready(self, events: list[WatchEvent]) -> list[WatchEvent]:
+        """Those of the events that are selected, with objects that can be shown."""
+        if self._judged_late:
+            changes = [event.change for event in events]
+            objects = [obj for change in changes for obj in (change.object, change.previous) if obj is not None]
+            pending = self.scope.ready(objects)
+            if pending is not None:
+                await pending
+            events = [event for change in changes if (event := change.seen(self.matcher)) is not None]
+        pending = self.scope.ready([event.change.object for event in events])
+        if pending is not None:
+            await pending
+        return events
+
     def _subscribe(self, since: int) -> None:
         store = self.scope.store
         self._sent = since
         try:
             watcher = store.cache.watch(
                 store.scope(self.ctx.info.namespace),
-                matcher=self.matcher,
+                matcher=self._early,
                 name=self.ctx.info.name,
                 since=since,
                 deliver=self._deliver,
@@ -280,11 +307,17 @@ class Watch:
         else:
             self._subscribed(watcher)
 
-    async def _subscribed_later(self, pending: Awaitable[Watcher]) -> None:
+    async def _subscribed_later(self, pending: Awaitable[Watcher | None]) -> None:
+        """A source that has no watcher to give (an extension's own) has no more events when it answers."""
         try:
-            self._subscribed(await pending)
-        except StorageError as error:
+            watcher = await pending
+        except (StorageError, errors.APIError) as error:
             self._fail(error)
+            return
+        if watcher is None:
+            self.end()
+        else:
+            self._subscribed(watcher)
 
     def _subscribed(self, watcher: Watcher) -> None:
         if self._done:
@@ -295,9 +328,10 @@ class Watch:
     def _deliver(self, events: list[WatchEvent]) -> None:
         if self._done:
             return
-        if self._converting is not None or not self.scope.is_ready([e.change.object for e in events]):
+        late = self._judged_late or self._converting is not None
+        if late or not self.scope.is_ready([e.change.object for e in events]):
             # In order, behind what is still being converted.
-            self._later([(e.type, e.change.object, {}) for e in events])
+            self._later(events)
             return
         writer = self._writer
         if self._watcher is None and writer is not None:
@@ -353,9 +387,11 @@ class Watch:
                 batch.clear()
                 size = 0
 
-    def _fail(self, error: StorageError) -> None:
+    def _fail(self, error: StorageError | errors.APIError) -> None:
         """An error after the head is out is an ERROR event, then the end."""
-        if error.code is Code.COMPACTED:
+        if isinstance(error, errors.APIError):
+            status = error.to_status()
+        elif error.code is Code.COMPACTED:
             status = errors.expired(f"too old resource version: {self._sent} ({error.revision})").to_status()
         else:
             status = errors.internal(str(error)).to_status()

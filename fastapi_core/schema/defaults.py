@@ -18,12 +18,14 @@ CARDS: Final = {"": SINGLE, "list": LIST, "map": MAP}
 _walks: dict[Type, Walk] = {}
 
 
+def walk_of(type_: Type) -> Walk:
+    """Fills in the stated defaults of a type, made once."""
+    return _walks.get(type_) or _make(type_)
+
+
 def apply(type_: Type, tree: dict[str, Any]) -> None:
     """Fill in stated defaults of unset members, in place."""
-    walk = _walks.get(type_)
-    if walk is None:
-        walk = _make(type_)
-    walk.run(tree)
+    walk_of(type_).run(tree)
 
 
 def _make(type_: Type) -> Walk:

@@ -62,21 +62,31 @@ class Normalized(NamedTuple):
     unknown: list[str]
 
 
-def normalize(type_: Type, tree: Any, *, share: bool = False) -> Normalized:
+def normalize(type_: Type, tree: Any, *, share: bool = False, known: dict[str, Any] | None = None) -> Normalized:
     """Decode and print again; the input is not changed, but untyped parts of it are shared with the result.
 
     With `share` everything that is normal already is shared: for callers who have no use for the input afterwards, or
-    who do not change the result.
+    who do not change the result. `known` is a normal tree that parts of the input come from: members that are the very
+    same objects in both are taken as they are (a write seldom changes more than a corner of an object).
     A null tree is an object with nothing set. Raises TypeMismatch with the reference's text when a value does not fit
     its field.
     """
     try:
-        result, unknown = plan_of(type_).run({} if tree is None else tree, share)
+        result, unknown = (type_.plan or plan_of(type_)).run({} if tree is None else tree, share, known)
     except typed.Mismatch as error:
         raise TypeMismatch(_mismatch_text(type_, error)) from None
     except ValueError as error:
         raise TypeMismatch(str(error)) from None
     return Normalized(result, list(dict.fromkeys(unknown)) if unknown else unknown)
+
+
+def canonical(type_: Type, tree: dict[str, Any], known: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Just the tree of `normalize(type_, tree, share=True, known=known)`."""
+    plan: typed.Plan = type_.plan or plan_of(type_)
+    try:
+        return plan.run(tree, True, known)[0]
+    except (typed.Mismatch, ValueError):
+        return normalize(type_, tree, share=True).tree
 
 
 def _mismatch_text(type_: Type, error: typed.Mismatch) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from fastapi_core.authn.base import Authenticator
@@ -10,6 +10,7 @@ from fastapi_core.authz.base import AlwaysAllow, Authorizer
 from fastapi_core.http.tls import TLSFiles
 from fastapi_core.obs.catalog import Metrics
 from fastapi_core.obs.files import FileWatcher
+from fastapi_core.records import dataclass
 
 __all__ = ["ServerConfig", "TLSFiles"]
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from fastapi_core.filters.chain import ChainConfig, build_chains
 from fastapi_core.filters.limits import ShutdownGate
 from fastapi_core.http.exchange import Answer, Handler
+from fastapi_core.later import load_all
 from fastapi_core.obs import logs, process
 from fastapi_core.server.config import ServerConfig
 from fastapi_core.server.health import ALL, HEALTHZ, LIVEZ, READYZ, Check, Health, Probe, Progress
@@ -67,6 +68,7 @@ class GenericServer:
         self._on_shutdown: list[tuple[str, Closer]] = []
         self._pre_shutdown: list[tuple[str, Closer]] = []
         self._closers: list[tuple[str, Closer]] = []
+        self._afterwards: list[Callable[[], Iterable[object]]] = [load_all]
         self._stopping: asyncio.Task[None] | None = None
         self._chains = build_chains(
             ChainConfig(
@@ -137,6 +139,16 @@ class GenericServer:
     def on_stop(self, close: Closer, name: str = "resource") -> None:
         """Run `close` at the very end, last registered first: storage and what the server holds open."""
         self._closers.append((name, close))
+
+    def afterwards(self, steps: Callable[[], Iterable[object]]) -> None:
+        """Have `finish` take these steps, each of which may hold the loop for a millisecond or a few."""
+        self._afterwards.append(steps)
+
+    async def finish(self) -> None:
+        """Do what a server can do without and its first requests would have to: load, and make, what was put off."""
+        for steps in self._afterwards:
+            for _ in steps():
+                await asyncio.sleep(0)
 
     async def start(self) -> None:
         """Listen, run the hooks, be ready. Raises OSError (address) or HookError; the server is stopped then."""

@@ -7,7 +7,6 @@ to the log.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from fastapi_core.errors import go_quote
 from fastapi_core.http.exchange import Answer, Header, Response
 from fastapi_core.obs import logs
 from fastapi_core.obs.catalog import Metrics
+from fastapi_core.records import dataclass
 from fastapi_core.request.status import page_not_found, text
 
 if TYPE_CHECKING:

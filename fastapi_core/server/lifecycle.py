@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from fastapi_core.obs import logs
+from fastapi_core.records import dataclass
 from fastapi_core.server.health import Progress
 
 log = logs.get("lifecycle")

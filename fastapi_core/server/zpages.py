@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from fastapi_core.errors import not_acceptable
@@ -30,16 +31,16 @@ _FORMATS = {"application/json": "json", "application/yaml": "yaml"}
 Tree = dict[str, Any]
 
 
-def routes(paths: Iterable[str], flags: Mapping[str, str], version: Mapping[str, str], *, status: bool = True,
-           flag_page: bool = True) -> list[Route]:  # fmt: skip
+def routes(paths: Callable[[], Iterable[str]], flags: Callable[[], Mapping[str, str]], version: Mapping[str, str], *,
+           status: bool = True, flag_page: bool = True) -> list[Route]:  # fmt: skip
     """The two pages. `paths` are what the root index lists, `flags` their values as texts, `version` is /version's."""
     found: list[Route] = []
     if status:
-        shown = aggregated(paths)
-        found.append(("/statusz", {ANY: _page("Statusz", lambda: _status(shown, version))}))
+        shown = cache(lambda: aggregated(paths()))
+        found.append(("/statusz", {ANY: _page("Statusz", lambda: _status(shown(), version))}))
     if flag_page:
-        values = dict(sorted(flags.items()))
-        found.append(("/flagz", {ANY: _page("Flagz", lambda: {"flags": values})}))
+        values = cache(lambda: dict(sorted(flags().items())))
+        found.append(("/flagz", {ANY: _page("Flagz", lambda: {"flags": values()})}))
     return found
 
 

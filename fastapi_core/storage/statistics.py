@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+
+from fastapi_core.records import dataclass
 
 #: Upper bounds of the batch size histogram (writes per commit); one more bucket holds what is larger.
 BATCH_BOUNDS = (1, 2, 4, 8, 16, 32, 64, 128, 256)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from fastapi_core.errors import FieldError
+from fastapi_core.records import dataclass
 from fastapi_core.structural import defaults, goform, openapi, pruning, structure
 from fastapi_core.structural.expressions import Costs
 from fastapi_core.structural.nodes import copy_json, digest, node_of

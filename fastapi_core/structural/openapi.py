@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fastapi_core.errors import FieldError, go_quote
+from fastapi_core.records import dataclass
 from fastapi_core.structural import fieldpath, goform, structure
 from fastapi_core.structural.structure import LIST_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE, RULES, Tree, members, part
 

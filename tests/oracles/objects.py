@@ -11,7 +11,9 @@ FIRST = ("name", "generateName", "namespace", "selfLink", "uid")
 
 
 def with_revision(tree: Tree, revision: int) -> Tree:
-    """The tree with resourceVersion where the reference prints it."""
+    """The tree with resourceVersion where the reference prints it; revision 0 is none."""
+    if not revision:
+        return tree
     typed = next(iter(tree)) in ("kind", "metadata")
     items = list(tree["metadata"].items())
     at = 0
@@ -26,6 +28,13 @@ def head(tree: Tree) -> bytes:
     if len(members) > 2 and {members[0][0], members[1][0]} == {"kind", "apiVersion"}:
         return orjson.dumps(dict(members[:2]))[:-1] + b","
     return b"{"
+
+
+def without(value: Any, name: str) -> Any:
+    """The value with null for every member of a name."""
+    if isinstance(value, dict):
+        return {key: None if key == name else without(inner, name) for key, inner in value.items()}
+    return [without(inner, name) for inner in value] if isinstance(value, list) else value
 
 
 def labels(tree: Tree) -> dict[str, str]:

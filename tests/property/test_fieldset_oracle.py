@@ -205,6 +205,20 @@ def test_paths(shape: Shape, tree: dict[str, Any]) -> None:
     assert outcome(fieldset.field_set, shape, tree) == outcome(fieldwalks.field_set, shape, tree)
 
 
+@given(SHAPES, OBJECTS, SETS, OBJECTS)
+@settings(max_examples=300)
+def test_naming_just_these_paths(
+    shape: Shape, tree: dict[str, Any], fields: dict[str, Any], other: dict[str, Any]
+) -> None:
+    own = owned(shape, tree)
+    for known in (own, fields, owned(shape, other)):
+        found = outcome(fieldset.names_just, shape, tree, known)
+        if found == "true":
+            assert fieldwalks.field_set(shape, tree) == known
+        elif not found.startswith("error") and fieldset.conforms(shape, tree):
+            assert fieldwalks.field_set(shape, tree) != known
+
+
 @given(SHAPES, pairs())
 @settings(max_examples=200)
 def test_differences(shape: Shape, trees: tuple[dict[str, Any], dict[str, Any]]) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from fastapi_core.admission.chain import CREATE, UPDATE, Attributes, Plugin
 from fastapi_core.admission.objects import is_core
 from fastapi_core.errors import APIError
+from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import ResourceDefinition
 
 KINDS = ("Server", "Namespace", "User", "SourceAndObject")

@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -14,6 +13,7 @@ import orjson
 from fastapi_core.admission.chain import CREATE, UPDATE, Attributes, Plugin
 from fastapi_core.admission.objects import annotations_of, is_core
 from fastapi_core.admission.refusals import forbidden
+from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 
 MARK = ".image-policy.k8s.io/"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 
 from fastapi_core.admission.chain import CREATE, UPDATE, Attributes, Plugin
 from fastapi_core.admission.objects import Objects, decoded, is_core, pods
@@ -128,6 +129,8 @@ class AlwaysPullImages(Plugin):
     def admit(self, attributes: Attributes) -> None:
         if attributes.object is None or _no_new_images(attributes):
             return
+        # The containers an update leaves alone may be those of the old object.
+        attributes.object["spec"] = deepcopy(attributes.object.get("spec"))
         for _, holder, member in _pulled(attributes.object):
             holder[member] = "Always"
 

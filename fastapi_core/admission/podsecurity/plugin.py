@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from fastapi_core import errors
@@ -28,6 +28,7 @@ from fastapi_core.admission.podsecurity.policy import (
 )
 from fastapi_core.admission.podsecurity.standards import detailed, judge, reasons
 from fastapi_core.errors import APIError, FieldError
+from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 
 if TYPE_CHECKING:

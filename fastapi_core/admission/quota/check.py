@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.admission.amounts import Amounts, add, amounts
@@ -12,6 +11,7 @@ from fastapi_core.admission.objects import decoded
 from fastapi_core.admission.quota import scopes
 from fastapi_core.admission.quota.usage import Evaluator
 from fastapi_core.admission.refusals import failure, forbidden
+from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import Tree
 
 

@@ -6,21 +6,24 @@ import asyncio
 import posixpath
 import ssl
 from base64 import b64decode
-from dataclasses import dataclass
 from math import ceil
 from urllib.parse import quote, urlsplit
 
 from fastapi_core.admission.webhooks.answers import RequestError, answered
 from fastapi_core.admission.webhooks.credentials import Credentials
-from fastapi_core.admission.webhooks.services import ServiceError, Services
 from fastapi_core.authn.outbound import Identity, client_tls, load_pair
 from fastapi_core.errors import timeout as timed_out
-from fastapi_core.http.client import Target, UpstreamError
-from fastapi_core.http.kept import BodyError, Kept
+from fastapi_core.http.asking import ask
+from fastapi_core.http.client import BodyError, Target, UpstreamError
+from fastapi_core.http.pool import Pool
+from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import Tree
+from fastapi_core.registry.services import Resolver, ServiceError
 
 #: Longest answer read: more than any object this server stores, patched and in base64.
 ANSWER_LIMIT = 8 << 20
+#: Connections kept for one address.
+KEPT = 25
 #: Servers remembered with their TLS settings; the oldest goes first.
 _MEMORY = 200
 AGENT = "kube-apiserver-admission"
@@ -70,10 +73,10 @@ class Server:
 class Caller:
     """Calls webhooks over connections that are kept."""
 
-    def __init__(self, credentials: Credentials, services: Services) -> None:
+    def __init__(self, credentials: Credentials, resolver: Resolver) -> None:
         self._credentials = credentials
-        self._services = services
-        self._kept = Kept(ANSWER_LIMIT)
+        self._resolver = resolver
+        self._pool = Pool(idle_limit=KEPT)
         self._servers: dict[tuple[object, ...], Server] = {}
 
     def server(self, config: Tree) -> Server:
@@ -121,7 +124,7 @@ class Caller:
         url = f"{server.url}?timeout={rounded}s"
         try:
             async with asyncio.timeout(seconds):
-                answer = await self._kept.ask(self._target(server), request)
+                answer = await ask(self._pool, self._target(server), request, limit=ANSWER_LIMIT)
         except TimeoutError:
             if left is not None and left <= patience:
                 raise timed_out("request did not complete within requested timeout") from None
@@ -132,16 +135,15 @@ class Caller:
         except (UpstreamError, ServiceError, UnicodeError) as error:
             raise CallError(f'failed to call webhook: Post "{url}": {error}') from None
         try:
-            kind = answer.headers.get(b"content-type", b"").decode("latin-1")
-            return answered(answer.status, kind, answer.body)
+            return answered(answer.status, answer.header(b"content-type").decode("latin-1"), answer.body)
         except RequestError as error:
             raise CallError(f"failed to call webhook: {error}", error.code) from None
 
     def _target(self, server: Server) -> Target:
         if server.service is None:
             return Target(server.host, server.port, server.tls)
-        host, port = self._services.resolve(*server.service)
+        host, port = self._resolver.places(*server.service)[0]
         return Target(host, port, server.tls, server.host)
 
     def close(self) -> None:
-        self._kept.close()
+        self._pool.close()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from fastapi_core.admission.configuration import ConfigurationError, Source, header, text
 from fastapi_core.authn.outbound import Identity, KubeconfigError, kubeconfig_users
+from fastapi_core.records import dataclass
 
 _KINDS = {
     "apiserver.config.k8s.io/v1": "WebhookAdmissionConfiguration",

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from time import perf_counter
 
 from fastapi_core.admission.chain import Attributes
@@ -18,6 +18,7 @@ from fastapi_core.admission.webhooks.review import Response
 from fastapi_core.admission.webhooks.views import View, Views
 from fastapi_core.codec import json
 from fastapi_core.errors import go_quote, internal
+from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import Tree
 from fastapi_core.schema import defaults as type_defaults
 from fastapi_core.schema.errors import TypeMismatch

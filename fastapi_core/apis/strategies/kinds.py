@@ -65,7 +65,7 @@ def prepare_limit_range(new: Tree, old: Tree | None) -> None:
 def prepare_daemon_set(new: Tree, old: Tree | None) -> None:
     """Counts template changes in an annotation, as the first API versions did in a field."""
     metadata: Tree = new["metadata"]
-    annotations = metadata.get("annotations") or {}
+    annotations = dict(metadata.get("annotations") or {})
     if old is None:
         number = 1
     else:

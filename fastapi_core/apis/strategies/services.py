@@ -30,6 +30,9 @@ def prepare(new: Tree, old: Tree | None) -> None:
     spec: Tree = new.setdefault("spec", {})
     before: Tree = (old or {}).get("spec") or {}
     if old is not None:
+        if spec.get("ports"):
+            # A patch shares with the old object what it leaves alone; ports are given numbers here and by the allocator.
+            spec["ports"] = [dict(port) for port in spec["ports"]]
         stated = spec.get("clusterIP")
         if stated and stated != before.get("clusterIP") and spec.get("clusterIPs") in (None, before.get("clusterIPs")):
             spec["clusterIPs"] = [stated]

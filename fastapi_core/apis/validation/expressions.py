@@ -96,7 +96,7 @@ class PolicyExpressions:
 def device_selector(text: str, path: str, report: Report) -> None:
     """An expression that selects devices."""
     from fastapi_core import cel
-    from fastapi_core.cel.devices import COST_LIMIT, device_environment
+    from fastapi_core.cel.devices import COST_LIMIT, device_declaration, device_environment
     from fastapi_core.cel.estimate import estimate
     from fastapi_core.cel.types import BOOL, is_dyn
 
@@ -110,5 +110,5 @@ def device_selector(text: str, path: str, report: Report) -> None:
         return
     if program.type != BOOL and not is_dyn(program.type):
         report.invalid(path, text, f"must evaluate to bool or the unknown type, not {program.type}")
-    elif estimate(program.node).high > COST_LIMIT:
+    elif estimate(program.node, device_declaration(), "device").high > COST_LIMIT:
         report.forbidden(path, "too complex, exceeds cost limit")

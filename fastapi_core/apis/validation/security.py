@@ -7,6 +7,7 @@ from typing import Final
 
 from fastapi_core.apis.validation.internal import shown
 from fastapi_core.apis.validation.labelling import local_path
+from fastapi_core.apis.validation.policy import Policy
 from fastapi_core.apis.validation.rules import CHECK, INT32_MAX, Report, Tree, between, choice
 
 _ID: Final = between(0, INT32_MAX)
@@ -17,12 +18,6 @@ _sysctl = re.compile(_SYSCTL_FORM, re.ASCII)
 _CHANGE = choice("fsGroupChangePolicy", "Always", "OnRootMismatch", empty=CHECK)
 _GROUPS = choice("supplementalGroupsPolicy", "Merge", "Strict", empty=CHECK)
 _SELINUX = choice("seLinuxChangePolicy", "Recursive", empty=CHECK)
-
-
-class Policy:
-    """What the server is told to allow."""
-
-    privileged = False
 
 
 def ids(tree: Tree, path: str, report: Report, *names: str) -> None:

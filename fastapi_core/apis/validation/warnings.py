@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fastapi_core.apis.validation import formats
 from fastapi_core.apis.validation.quantities import amount
 from fastapi_core.apis.validation.rules import Tree
-from fastapi_core.structural.nodes import effective_format, types_of
-from fastapi_core.structural.structure import walk
+from fastapi_core.later import later
+
+if TYPE_CHECKING:
+    from fastapi_core.structural import nodes, structure
+else:
+    structure = later("fastapi_core.structural.structure")
+    nodes = later("fastapi_core.structural.nodes")
 
 Warn = Callable[[Tree, Tree | None], list[str]]
 
@@ -386,8 +391,8 @@ def _unknown_formats(tree: Tree) -> dict[str, None]:
     return {
         inner["format"]: None
         for schema in schemas
-        for inner in walk(schema)
-        if inner.get("format") and not effective_format(inner["format"], types_of(inner))
+        for inner in structure.walk(schema)
+        if inner.get("format") and not nodes.effective_format(inner["format"], nodes.types_of(inner))
     }
 
 

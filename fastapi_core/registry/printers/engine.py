@@ -7,13 +7,13 @@ costs a join and one small look-up per age.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from json import JSONDecoder
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastapi_core.codec.json import encode
 from fastapi_core.meta.time import human_duration
+from fastapi_core.records import dataclass
 
 if TYPE_CHECKING:
     from fastapi_core._ext.objects import CachedObject

@@ -9,21 +9,26 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from operator import attrgetter
 
 from fastapi_core.storage.cacher.changes import Change
 from fastapi_core.storage.cacher.matching import Extract
 from fastapi_core.storage.cacher.resource import ResourceCache, ResourceStatistics
 from fastapi_core.storage.cacher.window import WINDOW_BYTES, WINDOW_COUNT
 from fastapi_core.storage.interface import Code, Event, KeyValue, Storage, StorageError
+from fastapi_core.storage.keys import prefix_end
 
 #: Seconds a read waits for a revision that has not come yet, as in the reference.
 WAIT_SECONDS = 3.0
 
 #: Keys read at a time while loading, so that values and cached objects are not in memory twice.
-_LOAD_PAGE = 500
+_LOAD_PAGE = 1000
+
+
+_key_of = attrgetter("key")
 
 
 class Cacher:
@@ -121,8 +126,7 @@ class Cacher:
             count, limit = self._window
             cache = self._caches[prefix] = ResourceCache(self, prefix, count=count, limit=limit)
             waiting = self._unclaimed.get(self._folder(prefix), {})
-            for key in sorted(key for key in waiting if key.startswith(prefix)):
-                cache.load(waiting.pop(key))
+            cache.load([waiting.pop(key) for key in sorted(key for key in waiting if key.startswith(prefix))])
         if extract is not None:
             cache.extract = extract
             cache.triggers = triggers
@@ -135,16 +139,18 @@ class Cacher:
     # --- following the store --------------------------------------------------------------------------------------
 
     def _load(self, items: list[KeyValue]) -> None:
-        cache: ResourceCache | None = None
-        prefix = ""
-        for item in items:
-            if cache is None or not item.key.startswith(prefix):
-                cache = self._owner(item.key)
-                prefix = cache.prefix if cache is not None else ""
+        # They come in key order: each resource has one stretch of them.
+        at = 0
+        while at < len(items):
+            item = items[at]
+            cache = self._owner(item.key)
             if cache is None:
                 self._unclaimed.setdefault(self._folder(item.key), {})[item.key] = item
+                at += 1
             else:
-                cache.load(item)
+                end = bisect_left(items, prefix_end(cache.prefix), at, key=_key_of)
+                cache.load(items[at:end])
+                at = end
 
     def _folder(self, key: str) -> str:
         return key[: key.find("/", len(self._root)) + 1]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Iterable
 from sys import intern
 from typing import TYPE_CHECKING
 
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core._ext.selector import Matcher
+from fastapi_core.records import dataclass
 from fastapi_core.storage.cacher.changes import Change, WatchEvent
 from fastapi_core.storage.cacher.matching import Extract
 from fastapi_core.storage.cacher.store import ObjectStore
@@ -258,12 +258,19 @@ class ResourceCache:
             message = f"the stored value of {key} cannot be read"
             raise StorageError(Code.UNAVAILABLE, key, item.revision, message) from error
 
-    def load(self, item: KeyValue) -> None:
-        """Take a stored value at start; items come in key order."""
-        try:
-            self._store.append(self.make(item))
-        except StorageError as error:
-            self._broken[item.key] = error
+    def load(self, items: Iterable[KeyValue]) -> None:
+        """Take stored values at start; they come in key order, and there may be very many."""
+        cut, append = len(self.prefix), self._store.append
+        for item in items:
+            key, value, created, revision = item
+            namespace, _, name = key[cut:].rpartition("/")
+            try:
+                append(CachedObject(key, intern(namespace), name, value, revision, created))
+            except ValueError:
+                try:
+                    self.make(item)
+                except StorageError as error:
+                    self._broken[key] = error
 
     def loaded(self, revision: int) -> None:
         """The loaded state is that of `revision`."""

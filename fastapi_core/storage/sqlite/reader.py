@@ -10,10 +10,12 @@ that their first change after it replaced (`previous <= N < revision` is true of
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from fastapi_core.storage.interface import Code, Event, Events, KeyValue, Page, StorageError
 from fastapi_core.storage.keys import check_revision, prefix_end
@@ -71,7 +73,7 @@ class Reader:
             check_revision(at, newest=counts.revision, compacted=counts.compacted)
             source = _NOW if at == counts.revision else _PAST
             bounds = {"low": max(prefix, start), "high": prefix_end(prefix), "at": at, "limit": limit or -1}
-            items = [KeyValue(*row) for row in connection.execute(_PAGE.format(source=source), bounds)]
+            items = list(map(_item, connection.execute(_PAGE.format(source=source), bounds)))
             remaining = 0
             if limit and len(items) == limit:
                 bounds["low"] = items[-1].key
@@ -101,6 +103,10 @@ class Reader:
                 connection.execute("ROLLBACK")
         except sqlite3.Error as error:
             raise schema.unusable(self._path, error) from error
+
+
+_item: Callable[[Iterable[Any]], KeyValue] = partial(tuple.__new__, KeyValue)
+"""A row as it is: what the class itself would call is written in Python."""
 
 
 def _key(item: KeyValue) -> str:

@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from dataclasses import dataclass
 from pathlib import Path
 
+from fastapi_core.records import dataclass
 from fastapi_core.storage.interface import Code, StorageError
 from fastapi_core.storage.keys import FIRST_REVISION
 from fastapi_core.storage.sqlite.group import MOST_ROWS

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from fastapi_core.records import dataclass
 from fastapi_core.storage.sqlite.schema import FILE_NAME
 
 

@@ -17,9 +17,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from fastapi_core.records import dataclass
 from fastapi_core.storage.interface import Code, Event, StorageError
 from fastapi_core.storage.sqlite import clock, group, schema, turns
 from fastapi_core.storage.sqlite.group import Write

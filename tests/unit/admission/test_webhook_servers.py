@@ -13,60 +13,14 @@ from fastapi_core.admission.configuration import ConfigurationError, Source
 from fastapi_core.admission.webhooks import credentials, gate
 from fastapi_core.admission.webhooks.caller import Caller, CallError
 from fastapi_core.admission.webhooks.credentials import NOBODY, Credentials
-from fastapi_core.admission.webhooks.services import ServiceError, Services
 from fastapi_core.authn.outbound import Identity
 from fastapi_core.errors import APIError
 from tests.fixtures.admission import World, handled, request
 from tests.fixtures.pki import authority
 from tests.fixtures.rude import RudeServer, answer, keeping, review
-from tests.fixtures.webhooks import hook
+from tests.fixtures.webhooks import hook, resolver
 
 Tree = dict[str, Any]
-
-
-def services(world: World) -> Services:
-    return Services(world.see("services"), world.see("endpointslices", "discovery.k8s.io"), world.see("endpoints"))
-
-
-# Services
-
-
-async def test_services_lead_to_ready_endpoints(world: World) -> None:
-    known = services(world)
-    ports = [{"name": "https", "port": 443, "targetPort": 8443}, {"name": "other", "port": 80}]
-    await world.add("services", "s", "ns", spec={"clusterIP": "10.0.0.7", "ports": ports})
-    assert known.resolve("ns", "s", 443) == ("10.0.0.7", 443)
-    subset = {
-        "addresses": [{"ip": "10.1.0.1"}],
-        "notReadyAddresses": [{"ip": "10.1.0.9"}],
-        "ports": [{"name": "https", "port": 8443}],
-    }
-    await world.add("endpoints", "s", "ns", subsets=[subset])
-    assert known.resolve("ns", "s", 443) == ("10.1.0.1", 8443)
-    await world.add(
-        "endpointslices", "s-1", "ns", group="discovery.k8s.io",
-        labels={"kubernetes.io/service-name": "s"}, addressType="IPv4", ports=[{"name": "https", "port": 8444}],
-        endpoints=[
-            {"addresses": ["10.1.0.2"], "conditions": {"ready": True}},
-            {"addresses": ["10.1.0.3"], "conditions": {"ready": False}},
-        ],
-    )  # fmt: skip
-    assert {known.resolve("ns", "s", 443) for _ in range(20)} == {("10.1.0.2", 8444)}
-    assert known.resolve("ns", "s", 80) == ("10.0.0.7", 80)
-
-
-async def test_services_that_lead_nowhere(world: World) -> None:
-    known = services(world)
-    await world.add("services", "out", "ns", spec={"type": "ExternalName", "externalName": "h.example.test"})
-    assert known.resolve("ns", "out", 9443) == ("h.example.test", 9443)
-    await world.add("services", "headless", "ns", spec={"clusterIP": "None", "ports": [{"port": 443}]})
-    for name, port, text in (
-        ("none", 443, 'service "none" not found'),
-        ("headless", 443, 'no endpoints available for service "headless"'),
-        ("headless", 80, 'no service port 80 found for service "headless"'),
-    ):
-        with pytest.raises(ServiceError, match=text):
-            known.resolve("ns", name, port)
 
 
 # Credentials
@@ -127,7 +81,7 @@ async def test_what_a_webhook_is_sent(world: World, tmp_path: Path) -> None:
         token = tmp_path / "token"
         token.write_text("one\n")
         users = {f"127.0.0.1:{server.port}": Identity(token_file=str(token))}
-        caller = Caller(Credentials(users), services(world))
+        caller = Caller(Credentials(users), resolver(world))
         config = {"url": f"{server.url}/a b/", "caBundle": server.bundle}
         known = caller.server(config)
         assert caller.server(dict(config)) is known
@@ -160,10 +114,10 @@ async def test_a_client_certificate_is_shown(world: World, tmp_path: Path) -> No
     try:
         body = json.dumps({"kind": "K", "apiVersion": "v", "request": {"uid": "u"}}).encode()
         config = {"url": server.url, "caBundle": server.bundle}
-        nobody = Caller(Credentials(), services(world))
+        nobody = Caller(Credentials(), resolver(world))
         with pytest.raises(CallError):
             await nobody.ask(nobody.server(config), body, 5.0, None)
-        known = Caller(Credentials({"*": Identity(pair=(certificate, key))}), services(world))
+        known = Caller(Credentials({"*": Identity(pair=(certificate, key))}), resolver(world))
         server.behave = lambda connection, body: connection.sendall(answer(review(body)))
         assert (await known.ask(known.server(config), body, 5.0, None))["kind"] == "K"
     finally:
@@ -171,7 +125,7 @@ async def test_a_client_certificate_is_shown(world: World, tmp_path: Path) -> No
 
 
 async def test_servers_that_cannot_be(world: World) -> None:
-    caller = Caller(Credentials(), services(world))
+    caller = Caller(Credentials(), resolver(world))
     for config, text in (
         ({}, "must have either service or URL"),
         ({"url": "https://h", "caBundle": b64encode(b"no PEM").decode()}, "unable to load root certificates"),

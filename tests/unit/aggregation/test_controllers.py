@@ -11,16 +11,16 @@ import pytest
 
 from fastapi_core.aggregation.availability import ATTEMPTS, Availability, Finding, Policy, with_finding
 from fastapi_core.aggregation.directory import APISERVICES, Directory, condition
-from fastapi_core.aggregation.documents import DiscoveryView
-from fastapi_core.aggregation.fetch import Fetched
+from fastapi_core.aggregation.discovery import DiscoveryView
 from fastapi_core.aggregation.published import Published
 from fastapi_core.aggregation.registration import LABEL, Registrations
-from fastapi_core.aggregation.resolve import SERVICES, SLICES, ResolveError, Resolver
 from fastapi_core.apis.resources import builtin
 from fastapi_core.discovery.documents import DiscoveryDocuments
 from fastapi_core.discovery.live import LiveDocuments
+from fastapi_core.http.asking import Whole
 from fastapi_core.http.client import Target, UpstreamError
 from fastapi_core.obs.catalog import Metrics
+from fastapi_core.registry.services import ENDPOINTS, SERVICES, SLICES, Resolver, Services, Way
 from fastapi_core.registry.store import ResourceStore, retrying
 from fastapi_core.storage.cacher.cacher import Cacher
 from fastapi_core.storage.memory import MemoryStorage
@@ -36,16 +36,16 @@ class Fetcher:
         self.answers: dict[str, Any] = {}
         self.asked: list[tuple[str, str, str]] = []
 
-    async def get(self, target: Target, path: str, user: Any, headers: Any = (), **more: Any) -> Fetched:
+    async def get(self, target: Target, path: str, user: Any, headers: Any = (), **more: Any) -> Whole:
         self.asked.append((target.host, path, user.name))
         found = self.answers.get(path, 404)
         if isinstance(found, Exception):
             raise found
         if isinstance(found, int):
-            return Fetched(found, (), b"")
+            return Whole(found, (), b"")
         kind = ACCEPTED if path == "/apis" else "application/json"
         body = found if isinstance(found, bytes) else orjson.dumps(found)
-        return Fetched(200, ((b"content-type", kind.encode()),), body)
+        return Whole(200, ((b"content-type", kind.encode()),), body)
 
 
 class Plain:
@@ -61,8 +61,10 @@ class World:
         self.metrics = Metrics()
         self.fetcher = Fetcher()
         self.directory = Directory(stores[APISERVICES])
-        self.resolver = Resolver(stores, routing=False, own_port=lambda: 1)
-        self.registrations = Registrations(stores[APISERVICES])
+        self.services = Services(stores)
+        self.services.own_port = lambda: 1
+        self.resolver = Resolver(self.services, Way.CLUSTER)
+        self.registrations = Registrations(stores[APISERVICES], self.directory)
         plain, fetcher = cast("Any", Plain()), cast("Any", self.fetcher)
         self.availability = Availability(
             self.directory, self.resolver, plain, fetcher, self.write, self.metrics, policy
@@ -114,13 +116,13 @@ async def world() -> AsyncIterator[Make]:
     storage = MemoryStorage()
     await storage.open()
     cacher = Cacher(storage)
-    definitions = {d.key_prefix: d for d in builtin() if d.key_prefix in (APISERVICES, SERVICES, SLICES)}
+    definitions = {d.key_prefix: d for d in builtin() if d.key_prefix in (APISERVICES, SERVICES, SLICES, ENDPOINTS)}
     stores = {p: ResourceStore(d, storage, cacher.resource(p)) for p, d in definitions.items()}
     await cacher.open()
 
     async def make(policy: Policy | None = None) -> World:
         new = World(stores, policy)
-        await new.resolver.open()
+        new.services.open()
         await new.directory.open()
         new.availability.start()
         new.published.start()
@@ -133,7 +135,7 @@ async def world() -> AsyncIterator[Make]:
         await one.published.stop()
         await one.registrations.stop()
         one.directory.close()
-        one.resolver.close()
+        one.services.close()
     await cacher.close()
     await storage.close()
 
@@ -287,13 +289,26 @@ async def test_documents_are_joined_and_kept_when_a_backend_goes(world: Make) ->
     assert view(live).group("d.test") is None
 
 
-async def test_places(world: Make) -> None:
+async def test_what_is_about_to_be_registered_is_listed_and_forgotten(world: Make) -> None:
     made = await world()
-    from fastapi_core.aggregation.directory import Backing
-
-    with pytest.raises(ResolveError):
-        made.resolver.places(Backing("n", "s", 443))
-    assert made.resolver.places(Backing("default", "kubernetes", 443)) == [("127.0.0.1", 1)]
-    await made.service("s", clusterIP="None", ports=[{"port": 443}])
-    with pytest.raises(ResolveError, match="cluster IP"):
-        made.resolver.places(Backing("n", "s", 443))
+    directory = made.directory
+    told: list[object] = []
+    directory.listen(lambda before, now: told.append((before, now)))
+    before = directory.generation
+    directory.expect("soon.test", "v1", 1000, 100)
+    assert [service.version for service in directory.group("soon.test")] == ["v1"]
+    assert directory.generation > before
+    directory.forget("soon.test", "v1")
+    assert "soon.test" not in directory.groups
+    assert told == []
+    made.registrations.settle("soon.test", {"v1"}, set())
+    await made.registrations.start()
+    await until(lambda: "v1.soon.test" in directory.services)
+    made.registrations.settle("soon.test", set(), {"v1"})
+    assert "soon.test" not in directory.groups
+    made.registrations.settle("soon.test", {"v1"}, set())
+    assert "soon.test" in directory.groups
+    made.registrations.settle("soon.test", set(), {"v1"})
+    await until(lambda: made.object("v1.soon.test") is None)
+    assert "soon.test" not in directory.groups
+    await made.registrations.stop()

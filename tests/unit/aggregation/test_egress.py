@@ -10,7 +10,9 @@ import pytest
 
 from fastapi_core.aggregation import egress
 from fastapi_core.aggregation.egress import ConnectProxy
-from fastapi_core.http.client import Target, UpstreamError, send
+from fastapi_core.http.asking import ask
+from fastapi_core.http.client import Target, UpstreamError
+from fastapi_core.http.pool import Pool
 
 HEAD = "apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\negressSelections:\n"
 
@@ -73,12 +75,15 @@ async def test_bytes_go_through(tmp_path: Path) -> None:
     front = await asyncio.start_unix_server(proxy, path)
     async with behind, front:
         port = behind.sockets[0].getsockname()[1]
-        reply = await send(Target("inside", port, through=ConnectProxy(path=path)), "GET", "/", [], timeout=5)
-        assert await reply.whole(1 << 20) == b"x" * 300_000
-        reply.close()
+        pool = Pool(idle_limit=0)
+        inside, refused = (
+            Target(*place, through=ConnectProxy(path=path)) for place in (("inside", port), ("refused", 1))
+        )
+        question = b"GET / HTTP/1.1\r\n\r\n"
+        assert (await ask(pool, inside, question, limit=1 << 20)).body == b"x" * 300_000
         assert asked == [b"CONNECT inside:%d HTTP/1.1" % port]
         with pytest.raises(UpstreamError, match="403 Forbidden"):
-            await send(Target("refused", 1, through=ConnectProxy(path=path)), "GET", "/", [], timeout=5)
+            await ask(pool, refused, question, limit=1 << 20)
         async with asyncio.timeout(5):
             while egress._running:
                 await asyncio.sleep(0.01)

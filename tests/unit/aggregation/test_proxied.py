@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -12,14 +13,14 @@ import pytest
 from fastapi_core._ext.http1 import Limits, Request
 from fastapi_core.aggregation.directory import APIService, Backing
 from fastapi_core.aggregation.headers import UnsendableError, escaped
+from fastapi_core.aggregation.passage import REDIRECTED
 from fastapi_core.aggregation.proxy import Front, Proxied
-from fastapi_core.aggregation.relay import REDIRECTED
-from fastapi_core.aggregation.resolve import Place, ResolveError
 from fastapi_core.filters.driver import Overtime
 from fastapi_core.http.client import Target
 from fastapi_core.http.exchange import Answer
 from fastapi_core.http.pool import Pool
 from fastapi_core.http.server import HTTPServer
+from fastapi_core.registry.services import Place, ServiceError
 from fastapi_core.request.context import RequestContext, User
 from fastapi_core.request.info import InfoParser
 from fastapi_core.rest.upstream import Upstreams
@@ -98,9 +99,9 @@ class Places:
     def __init__(self, *places: Place) -> None:
         self.found = list(places)
 
-    def places(self, backing: Backing) -> list[Place]:
+    def places(self, namespace: str, name: str, port: int) -> list[Place]:
         if not self.found:
-            raise ResolveError("nowhere")
+            raise ServiceError("nowhere")
         return self.found
 
 
@@ -213,7 +214,8 @@ async def test_connections_are_kept(stage: Make) -> None:
     assert len(made.backend.calls) == 5
 
 
-async def test_a_kept_connection_that_has_ended_costs_no_read_and_repeats_no_create(stage: Make) -> None:
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+async def test_a_kept_connection_that_has_ended_costs_no_read_and_repeats_no_write(stage: Make, method: str) -> None:
     async def once(call: Call) -> None:
         await call.body()
         if len(made.backend.calls) in (2, 5):
@@ -225,9 +227,44 @@ async def test_a_kept_connection_that_has_ended_costs_no_read_and_repeats_no_cre
     assert (await made.ask(f"GET {PATH} HTTP/1.1"))[0] == 200
     assert (await made.ask(f"GET {PATH} HTTP/1.1"))[0] == 200, "the second connection has answered"
     assert (await made.ask(f"GET {PATH} HTTP/1.1"))[0] == 200
-    status, _, body = await made.ask(f"POST {PATH} HTTP/1.1\nContent-Length: 1", b"x")
+    status, _, body = await made.ask(f"{method} {PATH} HTTP/1.1\nContent-Length: 1", b"x")
     assert (status, body) == (503, b"error trying to reach service: EOF\n")
     assert len(made.backend.calls) == 5
+
+
+@pytest.mark.parametrize(("method", "calls"), [("GET", 2), ("HEAD", 2), ("POST", 1), ("PUT", 1), ("DELETE", 1)])
+async def test_a_backend_that_dies_over_a_request_is_asked_again_only_when_nothing_was_to_change(
+    stage: Make, method: str, calls: int
+) -> None:
+    async def script(call: Call) -> None:
+        await call.body()
+        if len(made.backend.calls) == 1:
+            call.writer.transport.abort()
+            return
+        await call.reply(OK, b"content-length: 2\r\n\r\n" + (b"" if method == "HEAD" else b"ok"))
+
+    made = await stage(script)
+    status, _, body = await made.ask(f"{method} {PATH} HTTP/1.1\nContent-Length: 0")
+    assert len(made.backend.calls) == calls
+    assert status == (200 if calls == 2 else 503), body
+
+
+async def test_a_backend_that_dies_over_every_request_is_asked_twice(stage: Make) -> None:
+    async def script(call: Call) -> None:
+        call.writer.transport.abort()
+
+    made = await stage(script)
+    assert (await made.ask(f"GET {PATH} HTTP/1.1"))[0] == 503
+    assert len(made.backend.calls) == 2
+
+    async def headed(call: Call) -> None:
+        await call.reply(OK, b"content-length: 5\r\n\r\nab")
+        call.writer.close()
+
+    # One whose answer has a head has been asked enough.
+    made.backend.script = headed
+    await made.ask(f"GET {PATH} HTTP/1.1")
+    assert len(made.backend.calls) == 3
 
 
 async def test_another_place_is_tried_when_one_refuses(stage: Make) -> None:
@@ -506,3 +543,50 @@ async def test_upgrades_are_tunnels_and_nothing_else_is_an_answer(stage: Make) -
     assert made.backend.calls[0].header("x-remote-user") == ["ann"]
     writer.close()
     await writer.wait_closed()
+
+
+async def test_a_tunnel_makes_either_side_wait_for_the_other(stage: Make) -> None:
+    """Both send 30 MB, and begin to read when neither gets on with it."""
+    size, piece = 30_000_000, b"x" * 100_000
+    sent, reading = {"down": 0, "up": 0}, asyncio.Event()
+
+    async def push(name: str, writer: asyncio.StreamWriter) -> None:
+        while sent[name] < size:
+            writer.write(piece)
+            await writer.drain()
+            sent[name] += len(piece)
+
+    async def backend(call: Call) -> None:
+        await call.reply(b"HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: thing\r\n\r\n")
+        pushing = asyncio.ensure_future(push("down", call.writer))
+        await reading.wait()
+        await call.reader.readexactly(size)
+        await pushing
+        call.writer.close()
+
+    made = await stage(backend)
+    reader, writer = await made.connect()
+    writer.write(f"GET {PATH} HTTP/1.1\r\nHost: f\r\nConnection: Upgrade\r\nUpgrade: thing\r\n\r\n".encode())
+    await reader.readuntil(b"\r\n\r\n")
+    pushing = asyncio.ensure_future(push("up", writer))
+    before: dict[str, int] = {}
+    while sent != before:
+        before = dict(sent)
+        await asyncio.sleep(0.2)
+    assert max(sent.values()) < 20_000_000, "sockets hold some megabytes, the proxy none"
+    reading.set()
+    async with asyncio.timeout(20):
+        assert await reader.readexactly(size) == b"x" * size
+        await pushing
+        assert await reader.read() == b"", "the end of one side is that of the other"
+    writer.close()
+    await writer.wait_closed()
+
+
+async def test_another_registration_of_the_same_backend_keeps_its_connections(stage: Make) -> None:
+    made = await stage(small)
+    for change in ({"version_priority": 7}, {"available": False}, {"available": True}, {"insecure": True}):
+        made.proxied.update(replace(made.proxied.service, **change))
+        status = (await made.ask(f"GET {PATH} HTTP/1.1"))[0]
+        assert status == (503 if "available" in change and not change["available"] else 200)
+    assert made.backend.connections == 2

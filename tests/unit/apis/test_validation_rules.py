@@ -176,7 +176,7 @@ def definition(*versions: dict[str, Any]) -> Tree:
 def test_errors_of_differing_versions_stand_at_the_version() -> None:
     good = {"openAPIV3Schema": {"type": "object"}}
     bad = {"openAPIV3Schema": {"type": "string"}}
-    check = RULES["apiextensions.k8s.io", "CustomResourceDefinition"].create
+    check = RULES["apiextensions.k8s.io", "CustomResourceDefinition"]().create
     report = Report()
     check(definition({"name": "v1", "storage": True, "schema": good}, {"name": "v2", "schema": bad}), "", report)
     assert [error.field for error in report] == ["spec.versions[1].schema.openAPIV3Schema.type"]

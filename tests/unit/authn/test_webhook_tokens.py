@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from fastapi_core.authn import outbound
 from fastapi_core.authn.base import Known, WrongCredential
 from fastapi_core.authn.webhook import BACKOFF, WebhookTokens
+from fastapi_core.http.asking import Whole
 from tests.fixtures.https import ScriptedServer, kubeconfig
 from tests.fixtures.pki import authority
 
@@ -137,7 +138,7 @@ def test_any_answer_is_read_or_refused(tree: Any) -> None:
 
     kind = WebhookTokens(outbound.Remote("https://hook"), "v1", 0.0)
     try:
-        answer = outbound.Answer(200, {}, json.dumps(tree).encode())
+        answer = Whole(200, (), json.dumps(tree).encode())
         status = outbound.review_status(answer, "token", "TokenReview")
     except outbound.OutboundError:
         return

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,17 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert "fastapi-core serve" in capsys.readouterr().out
     assert main(["serve", "-h"]) == 0
     assert "--secure-port int" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", ["--help", "--version", "serve --help"])
+def test_readers_may_stop_reading(arguments: str) -> None:
+    """As in `fastapi-core serve --help | head`: the other end is closed before anything is written."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "fastapi_core.cli.main", *arguments.split()]
+    done = subprocess.run(command, cwd=ROOT, stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize("arguments", [[], ["fly"]])

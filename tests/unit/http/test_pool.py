@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastapi_core.http.client import HEAD_LIMIT, Target, UpstreamError
+from fastapi_core.http.client import Target, UpstreamError
+from fastapi_core.http.connection import FIELD_LIMIT, HEAD_LIMIT, Connection
 from fastapi_core.http.exchange import Header
-from fastapi_core.http.pool import FIELD_LIMIT, Connection, Pool
+from fastapi_core.http.pool import Pool
 
 TARGET = Target("127.0.0.1", 1)
 OK = b"HTTP/1.1 200 OK\r\n"

@@ -7,35 +7,33 @@ from typing import Any
 import pytest
 
 from fastapi_core.errors import APIError
-from fastapi_core.rest.commit import commit
+from fastapi_core.rest.commit import slimmed
 from fastapi_core.storage.interface import Code, StorageError
 
 TREE: dict[str, Any] = {"metadata": {"name": "n", "managedFields": [{}]}}
 
 
-class Store:
-    def __init__(self, code: Code) -> None:
-        self.code = code
-        self.written: list[Any] = []
-
-    async def write(self, tree: Any) -> Any:
-        self.written.append(tree)
-        if "managedFields" in tree["metadata"]:
-            raise APIError("", "failed", code=500) from StorageError(self.code, "key", 0)
-        return tree
+def failure(code: Code) -> APIError:
+    error = APIError("", "failed", code=500)
+    error.__cause__ = StorageError(code, "key", 0)
+    return error
 
 
-async def test_too_large_objects_lose_their_entries() -> None:
-    store = Store(Code.TOO_LARGE)
-    kept: Any = await commit(store.write, TREE)
-    assert kept == {"metadata": {"name": "n"}}
-    assert len(store.written) == 2
+def test_too_large_objects_lose_their_entries() -> None:
+    assert slimmed(failure(Code.TOO_LARGE), TREE, applied=False) == {"metadata": {"name": "n"}}
     assert "managedFields" in TREE["metadata"]
 
 
-@pytest.mark.parametrize(("code", "applied"), [(Code.TOO_LARGE, True), (Code.UNAVAILABLE, False)])
-async def test_other_failures_and_applies_fail(code: Code, applied: bool) -> None:
-    store = Store(code)
-    with pytest.raises(APIError):
-        await commit(store.write, TREE, applied=applied)
-    assert len(store.written) == 1
+@pytest.mark.parametrize(
+    ("error", "applied", "tree"),
+    [
+        (failure(Code.TOO_LARGE), True, TREE),
+        (failure(Code.UNAVAILABLE), False, TREE),
+        (failure(Code.TOO_LARGE), False, {"metadata": {"name": "n"}}),
+        (APIError("Invalid", "bad"), False, TREE),
+    ],
+)
+def test_others_fail(error: APIError, applied: bool, tree: dict[str, Any]) -> None:
+    with pytest.raises(APIError) as raised:
+        slimmed(error, tree, applied=applied)
+    assert raised.value is error

@@ -370,6 +370,35 @@ def test_compiled_equals_oracle(ref: str, seed: int) -> None:
         assert (json.dumps(again.tree), again.unknown) == (json.dumps(settled.tree), [])
 
 
+@settings(max_examples=100)
+@given(st.sampled_from(ROOTS), st.integers(0, 2**64))
+def test_parts_of_a_normal_tree_are_taken_as_they_are(ref: str, seed: int) -> None:
+    """With members changed on two levels, the result is that of normalising a copy that shares nothing."""
+    type_ = tables.type_of(ref)
+    random = Random(seed)
+    try:
+        known = normalize(type_, normalize(type_, tree_of(random, type_, 6)).tree).tree
+        other = normalize(type_, tree_of(random, type_, 6)).tree
+    except TypeMismatch:
+        return
+    kept = json.dumps(known)
+    tree = {name: other.get(name) if random.random() < 0.3 else value for name, value in known.items()}
+    for name, value in tree.items():
+        if isinstance(value, dict) and value and value is known[name] and random.random() < 0.5:
+            tree[name] = {key: inner for key, inner in value.items() if random.random() < 0.8}
+    for share in (False, True):
+        wanted = outcome(type_, copy.deepcopy(tree), share, None)
+        assert outcome(type_, tree, share, known) == wanted
+        assert json.dumps(known) == kept
+
+
+def outcome(type_: Type, tree: Any, share: bool, known: Any) -> str:
+    try:
+        return json.dumps(normalize(type_, tree, share=share, known=known))
+    except TypeMismatch as error:
+        return f"error: {error}"
+
+
 def test_what_is_normal_already_is_shared_on_demand() -> None:
     type_ = tables.type_of("core/v1.ConfigMap")
     tree = {

@@ -35,7 +35,9 @@ class Bench:
     def __init__(self, **settings: Any) -> None:
         config = ServerConfig(authenticator=Union([StaticTokens({"t": User("admin")})]), **settings)
         self.server = GenericServer(config, lambda: self.router, known_group=lambda group: False)
-        pages = zpages.routes(["/healthz", "/healthz/ping", "/api/v1"], {"v": "4", "a-flag": "x"}, VERSION)
+        pages = zpages.routes(
+            lambda: ["/healthz", "/healthz/ping", "/api/v1"], lambda: {"v": "4", "a-flag": "x"}, VERSION
+        )
         self.router: Router[Any] = Router(
             [*server_routes.routes(self.server), *server_routes.unlisted(self.server), *pages]
         )
