@@ -46,6 +46,8 @@ INITIAL_BATCH = 32 << 10
 BOOKMARK_PERIOD = 60.0
 BOOKMARK_BEFORE_END = 2.0
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+Framed = tuple[str, CachedObject, dict[Any, Any]]
+"""Type of an event, its object, and where frames of it are remembered."""
 
 
 class WatchServer:
@@ -334,7 +336,7 @@ class Watch:
             self._later(events)
             return
         writer = self._writer
-        if self._watcher is None and writer is not None:
+        if self._watcher is None and writer is not None and not writer.congested:
             # What has happened since the version it began with: as much as it may be, it belongs to the beginning.
             writer.write_later(self._pieces([(e.type, e.change.object, e.change.memo) for e in events]))
             return
