@@ -8,6 +8,7 @@ DATA_DIR ?= data
 PORT ?= 6443
 BIND ?= 127.0.0.1
 SECONDS ?= 60
+WIDE ?= 0
 FLAGS ?=
 # No controller makes the service accounts that pods need; STRICT=1 insists on them all the same.
 LENIENT := $(if $(STRICT),,--disable-admission-plugins=ServiceAccount)
@@ -70,8 +71,8 @@ debug: ## build with assertions and checks for undefined behaviour, run the test
 	FASTAPI_CORE_DEBUG=1 $(AGAIN) VENV=.venv-debug unit; result=$$?; \
 	rm -f fastapi_core/_ext/*.so .venv/bin/fastapi-core; exit $$result
 
-soak: $(VENV)/.dev ## kill -9 rounds under load on one store, SECONDS long
-	$(BIN)/python -m bench.soak --seconds $(SECONDS)
+soak: $(VENV)/.dev ## kill -9 rounds under load on one store, SECONDS long; before, other adversities WIDE times as long as in tests
+	$(BIN)/python -m bench.soak --seconds $(SECONDS) --wide $(WIDE)
 
 fuzz: $(VENV)/.dev ## every parser of outside bytes, SECONDS for all together
 	$(BIN)/python -m tests.fuzz.engine --seconds $(SECONDS)

@@ -12,11 +12,13 @@ import time
 import zlib
 from types import CoroutineType
 from _ssl import ENCODING_DER as _DER
+from collections import deque
 
 from httptools import HttpParserError, HttpRequestParser
 
 cimport cython
 from cpython.bytearray cimport PyByteArray_AS_STRING
+from cpython.object cimport PyObject
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.unicode cimport PyUnicode_DecodeLatin1, PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t
@@ -195,6 +197,7 @@ include "http1_grammar.pxi"
 include "http1_parser.pxi"
 include "http1_answer.pxi"
 include "http1_registry.pxi"
+include "http1_backlog.pxi"
 include "http1_stream.pxi"
 include "http1_upload.pxi"
 include "http1_protocol.pxi"

@@ -2,6 +2,7 @@
 
 cdef enum:
     PIPELINE_LIMIT = 65536     # bytes behind an unanswered request above which reading stops
+    STREAM_BUFFER = 65536      # bytes of a stream given to a transport whose client is behind; the rest is in the backlog
     BURST = 16                 # pipelined requests answered before other connections have their turn
 
 cdef enum State:
@@ -123,13 +124,18 @@ cdef class HTTP1Protocol:
         self._write_paused = True
         self._stalled = self._transport.get_write_buffer_size()
         self._stall = _clock(CLOCK_MONOTONIC) + self._limits.write_timeout
+        cdef ChunkWriter writer = self._writer      # held: the call may end it
+        if writer is not None:
+            self._hurry()
+            writer._stalled()
 
     def resume_writing(self):
+        cdef ChunkWriter writer = self._writer
         self._write_paused = False
         if self._output is not None:
             self._pump()
-        elif self._writer is not None:
-            self._writer._drained()
+        elif writer is not None:
+            writer._drained()
         else:
             self._advance()
 
@@ -452,7 +458,9 @@ cdef class HTTP1Protocol:
         if not self._busy:
             return
         self._busy = False
-        self._writer = None
+        if self._writer is not None:
+            self._writer = None
+            self._transport.set_write_buffer_limits(high=self._limits.write_buffer)
         self._end_upload()
         self._request._callbacks = None
         self._request = None
@@ -483,6 +491,7 @@ cdef class HTTP1Protocol:
         writer._corked = [head.encode(b"")]
         writer._protocol = self
         self._writer = writer
+        self._transport.set_write_buffer_limits(high=min(self._limits.write_buffer, STREAM_BUFFER))
         try:
             stream.start(writer)
         except Exception:
@@ -538,12 +547,20 @@ cdef class HTTP1Protocol:
         self._timer = timer
         self._deadline = _clock(CLOCK_MONOTONIC) + seconds
 
+    cdef void _hurry(self) except *:
+        """A server that goes down waits for the rest of a stream only as long as the client takes it."""
+        if self._server.draining and self._write_paused and self._writer is not None and self._writer._finishing:
+            self._stall = min(self._stall, _clock(CLOCK_MONOTONIC) + self._limits.linger)
+
     cdef void _check(self, double now) except *:
         """Act when a deadline has passed."""
         cdef Py_ssize_t waiting
         if self._write_paused and now >= self._stall:
             waiting = self._transport.get_write_buffer_size()
-            if waiting >= self._stalled and self._writer is None:
+            # Streams are their producer's to cut, but not while it waits itself for the client to take something.
+            if waiting >= self._stalled and (
+                self._writer is None or self._writer._finishing or self._writer._sources
+            ):
                 self._server._timeouts += 1
                 self._abort()
                 return

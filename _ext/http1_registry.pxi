@@ -16,19 +16,23 @@ cdef class Registry:
     cdef object _too_large
     cdef object _on_idle
     cdef set _connections
+    cdef Debts _debts
     cdef bytearray _read_buffer
     cdef object _read_view
     cdef bytes _date
     cdef int64_t _date_second
     cdef int64_t _accepted, _refused, _requests, _malformed, _timeouts
 
-    def __init__(self, loop, response_type, stream_type, *, Py_ssize_t max_connections=0, too_large=None):
+    def __init__(self, loop, response_type, stream_type, *, Py_ssize_t max_connections=0, too_large=None,
+                 Py_ssize_t max_backlog=0):
         self.loop = loop
         self._response_type = response_type
         self._stream_type = stream_type
         self._too_large = too_large
         self.max_connections = max_connections
         self._connections = set()
+        self._debts = Debts()
+        self._debts.limit = max_backlog
         self._read_buffer = bytearray(READ_BUFFER)
         self._read_view = memoryview(self._read_buffer)
         self._date_second = -1
@@ -46,6 +50,8 @@ cdef class Registry:
             "requests": self._requests,
             "malformed": self._malformed,
             "timeouts": self._timeouts,
+            "backlog": self._debts.total,
+            "cut": self._debts.cuts,
         }
 
     def sweep(self, double now):
@@ -56,6 +62,8 @@ cdef class Registry:
     def drain(self):
         """From now on each answer ends its connection."""
         self.draining = True
+        for protocol in list(self._connections):
+            (<HTTP1Protocol>protocol)._hurry()
 
     def when_idle(self, callback):
         """Call back once, as soon as no request is being answered."""

@@ -366,6 +366,34 @@ cdef class CachedObject:
     def tree(self):
         return loads(self.head + self.body)
 
+    def tree_without(self, bytes name):
+        # The key cannot be part of a string: its quotes would be escaped there, and so would those within a key.
+        cdef bytes key = b'"' + name + b'":'
+        cdef bytes body = self.body
+        cdef const char* start = PyBytes_AS_STRING(body)
+        cdef Py_ssize_t size = PyBytes_GET_SIZE(body)
+        cdef Py_ssize_t done = 0
+        cdef Py_ssize_t at = body.find(key)
+        cdef const char* after
+        if at < 0:
+            return self.tree()
+        cdef list parts = [self.head]
+        while at >= 0:
+            if at > 0 and (start[at - 1] == c'{' or start[at - 1] == c','):
+                at += len(key)
+                after = skip_value(start + at, start + size)
+                if after == NULL:
+                    raise ValueError(f"{self.key}: a value is not closed")
+                parts.append(body[done:at])
+                parts.append(b"null")
+                done = after - start
+                at = done
+            else:
+                at += 1
+            at = body.find(key, at)
+        parts.append(body[done:])
+        return loads(b"".join(parts))
+
     def stored(self):
         cdef Py_ssize_t head = PyBytes_GET_SIZE(self.head)
         cdef Py_ssize_t size = PyBytes_GET_SIZE(self.body)

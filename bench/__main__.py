@@ -21,7 +21,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench import aggregate, custom, identity, micro_admission, micro_authz, micro_pod, micro_webhooks, objects
+from bench import (
+    aggregate,
+    custom,
+    identity,
+    micro_admission,
+    micro_authz,
+    micro_pod,
+    micro_structural,
+    micro_webhooks,
+    objects,
+)
 from bench.client import JSON, TOKEN, Client, body, pusher
 from bench.fanout import fan_out
 from bench.load import Result, Shot, fire, results_folder
@@ -41,6 +51,7 @@ ADMISSION = "default admission"
 WEBHOOKS = "webhooks"
 AGGREGATED = "aggregated, proxied"
 CUSTOM = "custom definitions"
+SCHEMAS = "schema of a custom resource"
 
 
 def rows() -> dict[str, Shot]:
@@ -285,7 +296,11 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         measured["priority and fairness"] = fairness_rows(folder, options)
     if options.only.lower() in POD_ALONE:
         measured[POD_ALONE] = _pod_alone(measured)
-    for part, measure in ((ADMISSION, micro_admission.measure), (WEBHOOKS, micro_webhooks.measure)):
+    for part, measure in (
+        (ADMISSION, micro_admission.measure),
+        (WEBHOOKS, micro_webhooks.measure),
+        (SCHEMAS, micro_structural.measure),
+    ):
         if options.only.lower() in part:
             measured[part] = measure()
             for name, spent in measured[part].items():

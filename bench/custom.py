@@ -13,6 +13,7 @@ import json
 import ssl
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -76,13 +77,38 @@ class _Client:
 
 
 def measure(folder: Path, count: int = 1000) -> dict[str, float]:
-    """Of `count` definitions created in a row, in a tenth as many groups, by a server of its own."""
+    """Of `count` definitions created in a row, in a tenth as many groups, by a server of its own; and of its starts with
+    none and with all of them."""
     (folder / "custom.csv").write_text(f'{TOKEN},admin,1,"system:masters"\n')
-    server = Served(folder / "custom", folder / "custom.log", "--token-auth-file", str(folder / "custom.csv"))
+
+    def serve() -> Served:
+        return Served(folder / "custom", folder / "custom.log", "--token-auth-file", str(folder / "custom.csv"))
+
+    serve().stop()
+    empty, spent = _start(serve)
+    server = serve()
     try:
-        return _measure(server, _Client(server.port), count)
+        found = _measure(server, _Client(server.port), count)
     finally:
         server.stop()
+    full, spent_full = _start(serve)
+    return {
+        **found,
+        "start with none s": empty,
+        "start with all s": full,
+        "start per definition CPU us": (spent_full - spent) / count * 1e6,
+    }
+
+
+def _start(serve: Callable[[], Served]) -> tuple[float, float]:
+    """Seconds from exec to ready and of CPU, the best of three."""
+    ready, spent = [], []
+    for _ in range(3):
+        server = serve()
+        ready.append(server.ready_seconds)
+        spent.append(server.cpu())
+        server.stop()
+    return min(ready), min(spent)
 
 
 def _measure(server: Served, client: _Client, count: int) -> dict[str, float]:

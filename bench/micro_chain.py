@@ -54,6 +54,7 @@ class Request:
         self.headers = list(headers.items())
         self.header = headers.get
         self.headers = list(headers.items())
+        self.body = b""
         self.connection = Connection()
         self.received = time.time()
 

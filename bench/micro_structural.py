@@ -93,7 +93,7 @@ def _best(step: Callable[[Tree], Any], rounds: int) -> float:
     return best * 1e6
 
 
-def measure(rounds: int) -> dict[str, float]:
+def measure(rounds: int = 30) -> dict[str, float]:
     """Microseconds by step."""
     schema: Schema = compiled(SCHEMA, preserve=False)
     assert schema.validate(example()) == []

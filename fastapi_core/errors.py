@@ -111,6 +111,11 @@ class FieldError:
         return {"reason": CAUSE_REASONS[self.type], "message": self.body(), "field": self.field}
 
 
+MOST_ERRORS = 10_000
+"""Errors that an answer tells at most."""
+MOST_TEXT = 4 << 20
+"""Characters of them, all together."""
+
 CAUSE_REASONS = {
     "Not found": "FieldValueNotFound",
     "Required value": "FieldValueRequired",
@@ -279,11 +284,29 @@ def forbidden(resource: str, group: str, name: str, message: str) -> APIError:
 
 
 def invalid(kind: str, group: str, name: str, errors: Sequence[FieldError]) -> APIError:
-    """422 with every error: the message lists each text once, `details.causes` keeps duplicates."""
-    texts = list(dict.fromkeys(str(e) for e in errors))
+    """422 with every error: the message lists each text once, `details.causes` keeps duplicates.
+
+    Of errors beyond all measure the first are told, and how many more there are.
+    """
+    told = _bearable(errors)
+    texts = list(dict.fromkeys(str(e) for e in told))
+    if len(told) < len(errors):
+        texts.append(f"and {len(errors) - len(told)} more errors")
     joined = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]" if texts else "<nil>"
-    details = _details(name, group, kind, causes=[e.cause() for e in errors])
+    details = _details(name, group, kind, causes=[e.cause() for e in told])
     return APIError("Invalid", f'{qualified(kind, group)} "{name}" is invalid: {joined}', details=details)
+
+
+def _bearable(errors: Sequence[FieldError]) -> Sequence[FieldError]:
+    """The errors that an answer has room for: each prints its value, and the values of many make more than was sent."""
+    if len(errors) <= 100:
+        return errors
+    size = 0
+    for number, error in enumerate(errors[:MOST_ERRORS]):
+        size += len(error.field) + len(error.body())
+        if size > MOST_TEXT:
+            return errors[: number + 1]
+    return errors[:MOST_ERRORS]
 
 
 def expired(message: str) -> APIError:

@@ -39,12 +39,15 @@ _known: dict[str, Later] = {}
 _waiting: list[str] = []
 
 
-def later(name: str) -> Any:
-    """What stands for the module `name` until it is used; the same for everybody."""
+def later(name: str, *, soon: bool = False) -> Any:
+    """What stands for the module `name` until it is used; the same for everybody.
+
+    `soon`: any first request is likely to need it, so it is loaded before the others.
+    """
     found = _known.get(name)
     if found is None:
         found = _known[name] = Later(name)
-        _waiting.append(name)
+        _waiting.insert(0 if soon else len(_waiting), name)
     return found
 
 

@@ -39,6 +39,9 @@ class CachedObject:
         """The stored value again (resourceVersion cut out)."""
     def tree(self) -> dict[str, Any]:
         """A fresh decoded tree, resourceVersion included."""
+    def tree_without(self, name: bytes) -> dict[str, Any]:
+        """The same with null in place of the value of each member called `name` behind metadata's opening, however
+        deep it is: values that are large and not wanted are not decoded. `name` needs no escapes in JSON."""
     def labels(self) -> dict[str, str]:
         """Parsed on first use, kept and shared: do not change it. Raises ValueError when they are broken."""
     def at_revision(self, revision: int) -> CachedObject:

@@ -24,6 +24,7 @@ from fastapi_core.cel.library.authorizer import Answer, AuthorizerValue, Check, 
 from fastapi_core.cel.types import BOOL, Type
 from fastapi_core.errors import go_quote
 from fastapi_core.registry.definition import ResourceDefinition, Tree
+from fastapi_core.request.aside import CLOCK, patiently
 from fastapi_core.request.context import User
 
 T = TypeVar("T")
@@ -198,11 +199,18 @@ class RequestAuthorizer:
         known = self._answers.get(check)
         if known is not None:
             return known
+        if CLOCK.beside:
+            raise WaitingError(check, self._ask(user, check))
         verdict = self._authorizer.authorize(_asked(user, check))
         if isinstance(verdict, Awaitable):
             raise WaitingError(check, verdict)
         found = self._answers[check] = _answer(verdict)
         return found
+
+    async def _ask(self, user: User, check: Check) -> base.Verdict:
+        """For an evaluation beside the loop, on which authorizers live."""
+        verdict = self._authorizer.authorize(_asked(user, check))
+        return await verdict if isinstance(verdict, Awaitable) else verdict
 
     async def wait(self, error: WaitingError) -> None:
         """Remember the answer an evaluation waits for."""
@@ -227,11 +235,20 @@ def _answer(verdict: base.Verdict) -> Answer:
 
 
 def settled(authorizer: RequestAuthorizer, attempt: Callable[[], T]) -> T | Awaitable[T]:
-    """What `attempt` returns, at once unless an answer has to be waited for; then it is called again from the start."""
+    """What `attempt` returns, at once unless an answer has to be waited for, or it takes too long for the loop; then it is
+    called again from the start."""
     try:
-        return attempt()
+        found = patiently(attempt)
     except (WaitingError, PendingError) as error:
         return _later(authorizer, attempt, error)
+    return _beside(authorizer, attempt, found) if isinstance(found, Awaitable) else found
+
+
+async def _beside(authorizer: RequestAuthorizer, attempt: Callable[[], T], found: Awaitable[T]) -> T:
+    try:
+        return await found
+    except (WaitingError, PendingError) as error:
+        return await _later(authorizer, attempt, error)
 
 
 async def _later(authorizer: RequestAuthorizer, attempt: Callable[[], T], error: WaitingError | PendingError) -> T:
@@ -241,7 +258,8 @@ async def _later(authorizer: RequestAuthorizer, attempt: Callable[[], T], error:
         else:
             await error.answer
         try:
-            return attempt()
+            found = patiently(attempt)
+            return await found if isinstance(found, Awaitable) else found
         except (WaitingError, PendingError) as following:
             error = following
 

@@ -115,6 +115,7 @@ class Directory:
         self._by_group: dict[str, dict[str, APIService]] = {}
         self._sorted: dict[str, tuple[APIService, ...]] = {}
         self._listeners: list[Changed] = []
+        self._group_listeners: list[Callable[[str], None]] = []
         self._watcher: Watcher | None = None
 
     @property
@@ -125,6 +126,10 @@ class Directory:
     def listen(self, changed: Changed) -> None:
         """Call for every change from now on; what is there already is told by `open`."""
         self._listeners.append(changed)
+
+    def listen_groups(self, noted: Callable[[str], None]) -> None:
+        """Call with the name of each group whose versions, or what is known of them, have changed."""
+        self._group_listeners.append(noted)
 
     async def open(self) -> None:
         """Read what there is, and follow it."""
@@ -138,6 +143,30 @@ class Directory:
     def close(self) -> None:
         if self._watcher is not None:
             self._watcher.stop()
+
+    def expect(self, group: str, version: str, group_priority: int, version_priority: int) -> None:
+        """List a group version answered here from now on, though its APIService is still being written: who sees a
+        definition established looks its group up next. Listeners are told of the object."""
+        name = f"{version}.{group}"
+        known = self._services.get(name)
+        made = known or APIService(name, group, version, group_priority, version_priority, None, False, b"", True, "")
+        if self._by_group.setdefault(group, {}).setdefault(name, made) is made:
+            self._regroup(group)
+
+    def forget(self, group: str, version: str) -> None:
+        """No longer list a group version answered here, though its APIService may have to be deleted yet."""
+        known = self._by_group.get(group, {})
+        if known.pop(f"{version}.{group}", None) is not None:
+            if not known:
+                del self._by_group[group]
+            self._regroup(group)
+
+    def _regroup(self, group: str) -> None:
+        """The versions of a group have changed."""
+        self.generation += 1
+        self._sorted.pop(group, None)
+        for noted in self._group_listeners:
+            noted(group)
 
     def _deliver(self, events: list[WatchEvent]) -> None:
         for event in events:
@@ -157,16 +186,15 @@ class Directory:
             self._tell(before, now)
 
     def _tell(self, before: APIService | None, now: APIService | None) -> None:
-        self.generation += 1
         if before is not None:
-            known = self._by_group[before.group]
+            known = self._by_group.get(before.group, {})
             known.pop(before.name, None)
-            self._sorted.pop(before.group, None)
             if not known:
-                del self._by_group[before.group]
+                self._by_group.pop(before.group, None)
         if now is not None:
             self._by_group.setdefault(now.group, {})[now.name] = now
-            self._sorted.pop(now.group, None)
+        for group in {service.group for service in (before, now) if service is not None}:
+            self._regroup(group)
         for listener in self._listeners:
             try:
                 listener(before, now)

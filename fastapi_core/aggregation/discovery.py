@@ -79,13 +79,8 @@ class DiscoveryView:
         self._soon: asyncio.TimerHandle | None = None
         documents.listen(self._note)
         published.listen(self._note)
-        directory.listen(self._registered)
+        directory.listen_groups(self._note)
         self._see_to()
-
-    def _registered(self, before: APIService | None, now: APIService | None) -> None:
-        for service in (before, now):
-            if service is not None:
-                self._note(service.group)
 
     def _note(self, group: str) -> None:
         self._changed.add(group)

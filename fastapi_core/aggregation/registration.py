@@ -18,6 +18,7 @@ from fastapi_core.obs import logs
 from fastapi_core.storage.interface import StorageError
 
 if TYPE_CHECKING:
+    from fastapi_core.aggregation.directory import Directory
     from fastapi_core.registry import lifecycle
     from fastapi_core.registry.store import ResourceStore
     from fastapi_core.schema import normalize
@@ -41,8 +42,9 @@ _RETRY = 1.0
 class Registrations:
     """What has to be registered, and the worker that sees to it."""
 
-    def __init__(self, store: ResourceStore) -> None:
+    def __init__(self, store: ResourceStore, directory: Directory) -> None:
         self._store = store
+        self._directory = directory
         self._wanted: dict[str, tuple[str, Tree]] = {}
         self._at_start: frozenset[str] = frozenset()
         self._once: set[str] = set()
@@ -86,8 +88,12 @@ class Registrations:
     def settle(self, group: str, served: set[str], before: set[str]) -> None:
         """The versions custom resources of a group are served in now, and those they were served in before."""
         for version in before - served:
+            obj = self._store.cache.get(self._store.key("", f"{version}.{group}"))
+            if obj is None or _mode(obj.tree()) == ALWAYS:
+                self._directory.forget(group, version)
             self.withdraw_local(group, version)
         for version in served - before:
+            self._directory.expect(group, version, CUSTOM_GROUP_PRIORITY, CUSTOM_VERSION_PRIORITY)
             self.register_local(group, version)
 
     # The worker

@@ -24,7 +24,7 @@ from fastapi_core.schema.types import Type
 if TYPE_CHECKING:
     from fastapi_core.apis.strategies import table
 else:
-    table = later("fastapi_core.apis.strategies.table")
+    table = later("fastapi_core.apis.strategies.table", soon=True)
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 

@@ -18,10 +18,10 @@ _ATTRIBUTE: Final = Decl(DYN, max_elements=64)
 
 
 @lru_cache(1)
-def device_environment() -> Environment:
+def device_declaration() -> Decl:
     attributes = map_decl(map_decl(_ATTRIBUTE, _ENTRIES), _ENTRIES)
     capacity = map_decl(map_decl(Decl(QUANTITY), _ENTRIES), _ENTRIES)
-    device = object_decl(
+    return object_decl(
         "kubernetes.DRADevice",
         {
             "driver": STRING_DECL,
@@ -30,4 +30,8 @@ def device_environment() -> Environment:
             "allowMultipleAllocations": BOOL_DECL,
         },
     )
-    return Environment({"device": device}, bindings=True)
+
+
+@lru_cache(1)
+def device_environment() -> Environment:
+    return Environment({"device": device_declaration()}, bindings=True)

@@ -72,7 +72,7 @@ class Environment:
     """The variables (qualified names allowed) with their types, and what belongs to them.
 
     `patches` offers the types `Object` and `JSONPatch` of mutating policies, `bindings` the macro `cel.bind`.
-    Environments are shared: nothing in one changes after it is made.
+    Environments are shared: nothing in one changes after it is made, but for the variables of a policy (`put_variable`).
     """
 
     __slots__ = ("bindings", "functions", "patches", "types", "variables", "version")
@@ -100,6 +100,16 @@ class Environment:
         return Environment(
             {**self.variables, **variables}, version=self.version, patches=self.patches, bindings=self.bindings
         )
+
+    def put_variable(self, name: str, kind: Type | Decl) -> None:
+        """One more field of `variables`, which expressions checked from now on may use: for whoever made this environment
+        and checks one variable after the other."""
+        decl = self.variables["variables"].decl
+        assert decl is not None
+        assert isinstance(decl.fields, dict)
+        decl.fields[name] = _variable(name, kind)
+        decl.deep = decl.equal = ...
+        _collect(decl.fields[name].decl, self.types)
 
     def find_type(self, name: str) -> Type | None:
         """A type by its name."""
@@ -150,11 +160,11 @@ _SIMPLE: Final = frozenset(
 
 def variables_decl(fields: Mapping[str, Type | Decl]) -> Decl:
     """The declaration of `variables`, whose fields are the results of other expressions."""
-    made = {
-        name: Field(name, kind if isinstance(kind, Decl) else Decl(_kept(kind)), keeps_null=True)
-        for name, kind in fields.items()
-    }
-    return object_decl("kubernetes.variables", made)
+    return object_decl("kubernetes.variables", {name: _variable(name, kind) for name, kind in fields.items()})
+
+
+def _variable(name: str, kind: Type | Decl) -> Field:
+    return Field(name, kind if isinstance(kind, Decl) else Decl(_kept(kind)), keeps_null=True)
 
 
 def _kept(kind: Type) -> Type:

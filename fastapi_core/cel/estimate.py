@@ -29,10 +29,33 @@ class Entries(NamedTuple):
         return Entries(self.kind, self.key.union(other.key), self.value.union(other.value))
 
 
-class Local(NamedTuple):
-    """A variable of a comprehension: the declaration it can be traced to, and sizes known."""
+class Path(NamedTuple):
+    """The steps from a variable to a value, `self.list[*].name`.
 
-    path: Decl | None
+    The reference appends steps in place while there is room for them, so paths that begin alike may overwrite each
+    other's last step; estimates depend on it. `cells` is shared by such paths, `length` of them count.
+    """
+
+    cells: list[str]
+    length: int
+
+    def extended(self, step: str) -> Path:
+        cells, length = self
+        if length == len(cells):
+            cells = cells + [""] * length
+        cells[length] = step
+        return Path(cells, length + 1)
+
+
+def _extended(path: Path | None, step: str) -> Path:
+    """What cannot be traced starts anew, with the step in place of a variable."""
+    return Path([step], 1) if path is None else path.extended(step)
+
+
+class Local(NamedTuple):
+    """A variable of a comprehension: where it can be traced to, and sizes known."""
+
+    path: Path | None
     size: Range | None
     entries: Entries | None
 
@@ -46,9 +69,10 @@ def _is_scalar(kind: Type) -> bool:
     return kind.kind in _SCALARS
 
 
-def estimate(node: Node) -> Range:
-    """Least and most that an evaluation of a checked tree costs."""
-    return Estimator().cost(node)
+def estimate(node: Node, root: Decl | None = None, variable: str = "") -> Range:
+    """Least and most that an evaluation of a checked tree costs. `root` declares `variable`; without a name whatever a
+    path begins with, which is how the reference reads rules of schemas."""
+    return Estimator(root, variable).cost(node)
 
 
 def _type(node: Node) -> Type:
@@ -57,11 +81,15 @@ def _type(node: Node) -> Type:
 
 
 class Estimator:
-    """Works through one tree. Paths are the declarations they lead to."""
+    """Works through one tree."""
 
-    def __init__(self) -> None:
-        self._paths: dict[int, Decl | None] = {}
+    def __init__(self, root: Decl | None, variable: str) -> None:
+        self._root = root
+        self._variable = variable
+        self._paths: dict[int, Path | None] = {}
         self._sizes: dict[int, Range] = {}
+        self._derived: dict[int, Range | None] = {}
+        """Sizes of operands, as they were found when the operand was reckoned."""
         self._entries: dict[int, Entries] = {}
         self._locals: dict[str, list[Local]] = {}
 
@@ -71,23 +99,42 @@ class Estimator:
         stack = self._locals.get(name)
         return stack[-1] if stack else None
 
-    def path(self, node: Node) -> Decl | None:
+    def path(self, node: Node) -> Path | None:
         if isinstance(node, Ident):
             local = self._local(node.name)
             if local is not None:
                 return local.path
         return self._paths.get(id(node))
 
+    def declared(self, path: Path | None) -> Decl | None:
+        """The declaration a path leads to."""
+        decl = self._root
+        if path is None or (self._variable and path.cells[0] != self._variable):
+            return None
+        for step in path.cells[1 : path.length]:
+            if decl is None:
+                return None
+            if step in ("@items", "@values"):
+                decl = decl.elem
+            elif step == "@keys":
+                decl = decl.key
+            else:
+                field = decl.field(step)
+                decl = None if field is None else field.decl
+        return decl
+
     def size(self, node: Node) -> Range | None:
+        if id(node) in self._derived:
+            return self._derived[id(node)]
         known = self._sizes.get(id(node))
         if known is not None:
             return known
         own = _own_size(node)
         if own is not None:
             return own
-        path = self.path(node)
-        if path is not None:
-            found = _declared(path)
+        decl = self.declared(self.path(node))
+        if decl is not None:
+            found = _declared(decl)
             self._sizes[id(node)] = found
             return found
         if _is_scalar(_type(node)):
@@ -122,9 +169,8 @@ class Estimator:
         if not params:
             return None
         path = self.path(node)
-        if path is None or path.elem is None:
-            return params[0], UNKNOWN
-        return params[0], _declared(path.elem)
+        decl = None if path is None else self.declared(Path([*path.cells[: path.length], "@items"], path.length + 1))
+        return params[0], UNKNOWN if decl is None else _declared(decl)
 
     # Costs.
 
@@ -151,12 +197,12 @@ class Estimator:
 
     def _ident(self, node: Ident) -> Range:
         local = self._local(node.name)
-        self._paths[id(node)] = _type(node).decl if local is None else local.path
+        self._paths[id(node)] = Path([node.name], 1) if local is None else local.path
         return ONE
 
     def _select(self, node: Select) -> Range:
         if node.resolved is not None:
-            self._paths[id(node)] = _type(node.resolved).decl
+            self._paths[id(node)] = Path([node.resolved.name], 1)
             return ONE
         if node.test:
             return self.cost(node.operand)
@@ -166,10 +212,7 @@ class Estimator:
         total = self.cost(node.operand)
         if _type(node.operand).kind in (MAP, STRUCT, PARAM):
             total = total.plus(ONE)
-        path = self.path(node.operand)
-        field = None if path is None else path.field(node.field)
-        if field is not None:
-            self._paths[id(node)] = field.decl
+        self._paths[id(node)] = _extended(self.path(node.operand), node.field)
         return total
 
     def _list(self, node: ListNode) -> Range:
@@ -220,13 +263,15 @@ class Estimator:
         entries = self.entries(node.range)
         path = self.path(node.range)
         kind = entries.kind if entries is not None else _type(node.range).kind
-        key = Local(path.key if path is not None and kind != LIST else None, entries and entries.key, None)
-        value = Local(path.elem if path is not None else None, entries and entries.value, None)
+        keys, values = entries and entries.key, entries and entries.value
+        inside, outside = ("@items", "@indices") if kind == LIST else ("@values", "@keys")
         if node.second:
-            self._push(node.variable, key)
-            self._push(node.second, value)
+            self._push(node.variable, Local(_extended(path, outside), keys, None))
+            self._push(node.second, Local(_extended(path, inside), values, None))
+        elif kind == LIST:
+            self._push(node.variable, Local(_extended(path, inside), values, None))
         else:
-            self._push(node.variable, value if kind == LIST else key)
+            self._push(node.variable, Local(_extended(path, outside), keys, None))
 
     def _bind(self, node: Comprehension) -> Range:
         total = self.cost(node.range).plus(self.cost(node.init))
@@ -245,10 +290,10 @@ class Estimator:
             self._set_size(node, self.size(node.args[0]))
             self._set_entries(node, self.entries(node.args[0]))
             return cost.plus(ONE)
-        costs = [self.cost(arg) for arg in node.args]
+        costs = [self._operand(arg) for arg in node.args]
         if not node.overloads:
             return NOTHING
-        total = NOTHING if node.target is None else self.cost(node.target)
+        total = NOTHING if node.target is None else self._operand(node.target)
         price = Range(TOP, 0)
         size: Range | None = None
         for overload in node.overloads:
@@ -257,17 +302,21 @@ class Estimator:
             if found.size is not None:
                 size = found.size if size is None else size.union(found.size)
             if overload.id in ("index_list", "index_map"):
-                size = self._indexed(node)
+                size = self._indexed(node, "@items" if overload.id == "index_list" else "@values")
             if size is None:
                 size = self.size(node)
         self._set_size(node, size)
         return total.plus(price)
 
-    def _indexed(self, node: Call) -> Range | None:
+    def _operand(self, node: Node) -> Range:
+        cost = self.cost(node)
+        self._derived[id(node)] = self.size(node)
+        return cost
+
+    def _indexed(self, node: Call, step: str) -> Range | None:
         container = node.args[0]
         entries = self.entries(container)
-        path = self.path(container)
-        self._paths[id(node)] = None if path is None else path.elem
+        self._paths[id(node)] = _extended(self.path(container), step)
         return None if entries is None else entries.value
 
     def _overload(self, node: Call, identifier: str, costs: list[Range]) -> CallEstimate:

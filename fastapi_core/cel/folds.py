@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from fastapi_core.cel.costs import LIST_COST
-from fastapi_core.cel.errors import CostError, EvalError, no_overload
-from fastapi_core.cel.frames import Code, Frame, Run, counted
+from fastapi_core.cel.errors import EvalError, no_overload
+from fastapi_core.cel.frames import Code, Frame, Run, counted, over
 from fastapi_core.cel.values import from_key, key_of, type_name
 
 Elements = Callable[[Any], Iterable[Any]]
@@ -118,12 +118,11 @@ def quantifier(loop: Loop, decisive: bool, predicate: Code) -> Code:
 
     def run(frame: Frame) -> Any:
         error: EvalError | None = None
-        limit = frame[1]
         rounds = iter(elements(range_(frame)))
         for item in rounds:
             frame[0] += per_round
-            if frame[0] > limit:
-                raise CostError
+            if frame[0] > frame[1]:
+                over(frame)
             if second:
                 frame[slot], frame[second] = item
             else:
@@ -153,7 +152,7 @@ def exactly_one(loop: Loop, predicate: Code) -> Code:
         for item in elements(range_(frame)):
             frame[0] += per_round
             if frame[0] > frame[1]:
-                raise CostError
+                over(frame)
             assign(frame, item)
             value = test(frame)
             if value is True:
@@ -186,10 +185,10 @@ def gather(loop: Loop, test: Code | None, element: Code) -> Code:
                     raise no_overload()
             frame[0] += added
             if frame[0] > frame[1]:
-                raise CostError
+                over(frame)
             result.append(make(frame))
         if frame[0] > frame[1]:
-            raise CostError
+            over(frame)
         return result
 
     return Code(run, loop.cost + 1)
@@ -215,11 +214,11 @@ def insert(loop: Loop, test: Code | None, value: Code, whole: bool) -> Code:
                     raise no_overload()
             frame[0] += added
             if frame[0] > frame[1]:
-                raise CostError
+                over(frame)
             made = make(frame)
             _insert(result, made if whole else {key_of(key): made})
         if frame[0] > frame[1]:
-            raise CostError
+            over(frame)
         return result
 
     return Code(run, loop.cost + 1)

@@ -1,6 +1,7 @@
 """Code: a checked tree as closures over one frame.
 
-A frame is a list: the cost so far, the limit of the cost, then the variables. A piece of code comes with the cost that
+A frame is a list: the cost so far, the cost at which to look again (`over`), the limit of the cost, then the
+variables. A piece of code comes with the cost that
 every run of it adds; whoever runs it (the program, a branch, a loop) adds that up, so that most steps count nothing
 while they run. What depends on values is added by the code itself.
 """
@@ -11,13 +12,17 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from fastapi_core.cel.errors import CostError, EvalError, no_overload
+from fastapi_core.request.aside import check_time
 
 Frame = list[Any]
 Run = Callable[[Frame], Any]
 
 COST: Final = 0
-LIMIT: Final = 1
-FIRST_SLOT: Final = 2
+MARK: Final = 1
+LIMIT: Final = 2
+FIRST_SLOT: Final = 3
+STEP: Final = 1000
+"""Cost between two looks at the clock, while there is a time to be kept."""
 
 
 class Code(NamedTuple):
@@ -47,11 +52,19 @@ def counted(code: Code) -> Run:
     return counting
 
 
+def over(frame: Frame) -> None:
+    """The cost is past its mark: CostError past the limit, HeavyError past the time."""
+    if frame[0] > frame[2]:
+        raise CostError
+    check_time()
+    frame[1] = min(frame[0] + STEP, frame[2])
+
+
 def spend(frame: Frame, cost: int) -> None:
     """Add a cost that came up; CostError past the limit."""
     frame[0] += cost
     if frame[0] > frame[1]:
-        raise CostError
+        over(frame)
 
 
 def converted(run: Run, convert: Callable[[Any], Any]) -> Run:

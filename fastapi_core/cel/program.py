@@ -15,6 +15,7 @@ from fastapi_core.cel.frames import FIRST_SLOT
 from fastapi_core.cel.syntax import Node
 from fastapi_core.cel.types import Type, is_dyn
 from fastapi_core.cel.validators import validate
+from fastapi_core.request.aside import CLOCK, check_time
 
 
 class Budget:
@@ -53,11 +54,13 @@ class Program:
     def evaluate(self, activation: Mapping[str, Any], budget: Budget | None = None, limit: int = PER_CALL_LIMIT) -> Any:
         """The value under these variables; its cost is taken from the budget.
 
-        EvalError when evaluation fails, CostError when it alone costs more than `limit`.
+        EvalError when evaluation fails, CostError when it alone costs more than `limit`, HeavyError when it has a time
+        to keep (`request.aside.patiently`) and does not.
         """
         frame: list[Any] = self._template.copy()
         frame[0] = self._cost
-        frame[1] = limit
+        frame[1] = 0 if CLOCK.until else limit
+        frame[2] = limit
         try:
             for name, slot in self._names:
                 frame[slot] = activation[name]
@@ -102,7 +105,9 @@ def compile_expression(text: str, environment: Environment, returns: Sequence[Ty
     """Compile an expression that must yield one of the types `returns` (any when empty).
 
     CompileError when it is refused, OutputTypeError when it yields something else. dyn is no match for another type.
+    HeavyError when there is a time to keep and it is over (`request.aside.patiently`).
     """
+    check_time()
     node = check(text, environment)
     found = node.type
     assert found is not None

@@ -59,7 +59,7 @@ class _Environments:
     of the newest, which expressions that are stored already may use."""
 
     def __init__(self, decl: Decl, version: tuple[int, int], stored: Collection[str]) -> None:
-        self._decl = decl
+        self.decl = decl
         self._version = version
         self._stored = stored
         self._made: dict[tuple[bool, tuple[int, int]], Environment] = {}
@@ -68,8 +68,8 @@ class _Environments:
         """The one that an expression of a rule is compiled in."""
         key = (bool(source.get("optionalOldSelf")), NEWEST if text in self._stored else self._version)
         if key not in self._made:
-            old: Type | Decl = optional_of(self._decl.type) if key[0] else self._decl
-            self._made[key] = Environment({SELF: self._decl, OLD_SELF: old}, version=key[1])
+            old: Type | Decl = optional_of(self.decl.type) if key[0] else self.decl
+            self._made[key] = Environment({SELF: self.decl, OLD_SELF: old}, version=key[1])
         return self._made[key]
 
 
@@ -93,7 +93,7 @@ def _compile(source: Mapping[str, Any], environments: _Environments) -> Rule:
         return Rule(source, error=f"compilation failed: {error}")
     except OutputTypeError:
         return Rule(source, error="cel expression must evaluate to a bool")
-    cost = _cost(program)
+    cost = _cost(program, environments.decl)
     message = source.get("messageExpression") or ""
     if not message:
         return Rule(source, program, "", cost)
@@ -103,11 +103,11 @@ def _compile(source: Mapping[str, Any], environments: _Environments) -> Rule:
         return Rule(source, program, "", cost, message_error=f"messageExpression compilation failed: {error}")
     except OutputTypeError:
         return Rule(source, program, "", cost, message_error="messageExpression must evaluate to a string")
-    return Rule(source, program, "", cost, told, "", _cost(told))
+    return Rule(source, program, "", cost, told, "", _cost(told, environments.decl))
 
 
-def _cost(program: Program) -> int:
-    cost = estimate(program.node).high
+def _cost(program: Program, decl: Decl) -> int:
+    cost = estimate(program.node, decl).high
     program.forget_tree()
     return cost
 

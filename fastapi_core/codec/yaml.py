@@ -2,7 +2,7 @@
 
 Reading goes event by event, without recursion: aliases are copied and counted, so that a small text cannot grow into a
 huge tree; keys become texts; a key given twice is noted and the last one wins; only the first document counts. Writing
-sorts keys the natural way (`a2` before `a10`) and quotes what would be read as something else.
+is in `yaml_print`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import binascii
 import functools
-from collections.abc import Iterator
 from typing import Any, Final
 
 import orjson
@@ -19,17 +18,18 @@ import yaml
 from fastapi_core._ext import jsonscan
 from fastapi_core.codec import yaml_scalars as scalars
 from fastapi_core.codec.json import MAX_DEPTH, Parsed, number
+from fastapi_core.codec.yaml_print import dump, natural_order
 from fastapi_core.errors import go_value
 from fastapi_core.schema.errors import DecodeError
 
+__all__ = ["dump", "natural_order", "parse"]
+
 #: libyaml's parser, twenty times as fast as PyYAML's own, which stands in where that was built without.
 _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_Emitter: Any = getattr(yaml, "CEmitter", yaml.SafeDumper)
 
 _TAG: Final = "tag:yaml.org,2002:"
 #: Share of a document that may come from aliases: nearly all of a small one, a tenth of a huge one.
 _ALIAS_LOW, _ALIAS_HIGH = 400_000, 4_000_000
-_WIDTH: Final = 80
 
 
 def parse(body: bytes) -> Parsed:
@@ -40,7 +40,7 @@ def parse(body: bytes) -> Parsed:
             return quickly
     builder = _Builder()
     try:
-        tree = builder.build(_events(body))
+        tree = builder.build(body)
     except yaml.MarkedYAMLError as error:
         line = f"line {error.problem_mark.line + 1}: " if error.problem_mark is not None else ""
         raise DecodeError(f"yaml: {line}{error.problem}") from None
@@ -65,26 +65,14 @@ def _parse_json(body: bytes) -> Parsed | None:
         return None
 
 
-def _events(body: bytes) -> Iterator[yaml.Event]:
-    """Events of the first document."""
-    parser = _Parser(body)
-    try:
-        while parser.check_event():
-            event = parser.get_event()
-            yield event
-            if isinstance(event, yaml.DocumentEndEvent):
-                return
-    finally:
-        parser.dispose()
-
-
 class _Frame:
     """A mapping or sequence under construction."""
 
-    __slots__ = ("anchor", "container", "has_key", "key", "merging", "size")
+    __slots__ = ("anchor", "container", "has_key", "key", "merging", "sequence", "size")
 
     def __init__(self, container: Any, anchor: str | None) -> None:
         self.container = container
+        self.sequence = type(container) is list
         self.anchor = anchor
         self.key: Any = None
         self.has_key = False
@@ -103,25 +91,70 @@ class _Builder:
         self._aliased = 0
         self._root: Any = None
 
-    def build(self, events: Iterator[yaml.Event]) -> Any:
-        for event in events:
-            if isinstance(event, yaml.ScalarEvent):
-                self._count(1)
-                value = _scalar(event)
-                if event.anchor:
-                    self._anchors[event.anchor] = (value, 1)
-                self._place(value, event, plain_merge=event.value == scalars.MERGE and bool(event.implicit[0]))
-            elif isinstance(event, yaml.AliasEvent):
-                self._alias(event)
-            elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
-                self._open(event)
-            elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
-                frame = self._stack.pop()
-                if frame.anchor:
-                    self._anchors[frame.anchor] = (frame.container, frame.size)
-                self._grow(frame.size)
-                self._place(frame.container, event)
+    def build(self, body: bytes) -> Any:
+        """The tree of the first document."""
+        parser = _Parser(body)
+        try:
+            following = parser.get_event
+            event = following()
+            while event is not None:
+                kind = type(event)
+                if kind is yaml.ScalarEvent:
+                    if event.anchor is None and event.tag is None and self._plain(event):
+                        pass
+                    else:
+                        self._marked(event)
+                elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
+                    self._open(event)
+                elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+                    frame = self._stack.pop()
+                    if frame.anchor:
+                        self._anchors[frame.anchor] = (frame.container, frame.size)
+                    self._grow(frame.size)
+                    self._place(frame.container, event)
+                elif kind is yaml.AliasEvent:
+                    self._alias(event)
+                elif kind is yaml.DocumentEndEvent:
+                    break
+                event = following()
+        finally:
+            parser.dispose()
         return self._root
+
+    def _plain(self, event: yaml.ScalarEvent) -> bool:
+        """Place a scalar without anchor and tag, as nearly all are; False when that takes more thought."""
+        if not self._stack or self._aliased:
+            return False
+        frame = self._stack[-1]
+        text = event.value
+        if not event.implicit[0]:
+            value: Any = text
+        elif len(text) > 32:
+            value = scalars.resolve(text)
+        else:
+            value = _resolved(text)
+        if type(value) is float:
+            return False
+        if frame.sequence:
+            frame.container.append(value)
+        elif frame.has_key:
+            if frame.merging or type(frame.key) is not str or frame.key in frame.container:
+                return False
+            frame.container[frame.key] = value
+            frame.has_key = False
+        else:
+            frame.key, frame.has_key = value, True
+            frame.merging = text == scalars.MERGE and bool(event.implicit[0])
+        frame.size += 1
+        self._decoded += 1
+        return True
+
+    def _marked(self, event: yaml.ScalarEvent) -> None:
+        self._count(1)
+        value = _scalar(event)
+        if event.anchor:
+            self._anchors[event.anchor] = (value, 1)
+        self._place(value, event, plain_merge=event.value == scalars.MERGE and bool(event.implicit[0]))
 
     def _open(self, event: yaml.CollectionStartEvent) -> None:
         if len(self._stack) >= MAX_DEPTH:
@@ -231,6 +264,9 @@ def _key(value: Any) -> str:
     raise DecodeError(f"unsupported map key of type: {kind}")
 
 
+_resolved: Final = functools.lru_cache(4096)(scalars.resolve)
+
+
 def _scalar(event: yaml.ScalarEvent) -> scalars.Scalar:
     text: str = event.value
     tag = event.tag
@@ -263,104 +299,3 @@ def _kind(value: scalars.Scalar) -> str:
         return "null"
     names = {bool: "bool", int: "int", float: "float", str: "str"}
     return names[type(value)]
-
-
-def dump(tree: Any) -> bytes:
-    """A document with sorted keys and two spaces of indentation, ending in a newline."""
-    chunks: list[bytes] = []
-
-    class Sink:
-        def write(self, chunk: bytes) -> None:
-            chunks.append(chunk)
-
-    emitter = _Emitter(Sink(), width=_WIDTH, allow_unicode=True, encoding="utf-8")
-    try:
-        emitter.emit(yaml.StreamStartEvent(encoding="utf-8"))
-        emitter.emit(yaml.DocumentStartEvent(explicit=False))
-        for event in _dump_events(tree):
-            emitter.emit(event)
-        emitter.emit(yaml.DocumentEndEvent(explicit=False))
-        emitter.emit(yaml.StreamEndEvent())
-    finally:
-        emitter.dispose()
-    text = b"".join(chunks)
-    # libyaml ends a document with "..." where its last scalar leaves the end open; the reference does not.
-    return text[: -len(b"...\n")] if text.endswith(b"\n...\n") and isinstance(tree, dict | list) else text
-
-
-_PLAIN_TAGS: Final = (True, True)
-
-
-def _text_event(text: str) -> yaml.ScalarEvent:
-    if "\n" in text:
-        style = "|"
-    else:
-        style = "" if scalars.plain_is_text(text) else '"'
-    return yaml.ScalarEvent(None, None, _PLAIN_TAGS, text, style=style or None)
-
-
-def _dump_events(tree: Any) -> Iterator[yaml.Event]:
-    todo: list[Any] = [tree]
-    while todo:
-        value = todo.pop()
-        if isinstance(value, yaml.Event):
-            yield value
-        elif isinstance(value, str):
-            yield _text_event(value)
-        elif isinstance(value, dict):
-            yield yaml.MappingStartEvent(None, None, True, flow_style=False)
-            todo.append(yaml.MappingEndEvent())
-            for key in sorted(value, key=functools.cmp_to_key(natural_order), reverse=True):
-                todo += (value[key], _text_event(key))
-        elif isinstance(value, list | tuple):
-            yield yaml.SequenceStartEvent(None, None, True, flow_style=False)
-            todo.append(yaml.SequenceEndEvent())
-            todo += reversed(value)
-        else:
-            yield yaml.ScalarEvent(None, None, _PLAIN_TAGS, _literal(value))
-
-
-def _literal(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return scalars.format_float(value) if isinstance(value, float) else str(value)
-
-
-def natural_order(left: str, right: str) -> int:
-    """Order of keys: letters after everything else, runs of digits by their number."""
-    for i, (a, b) in enumerate(zip(left, right, strict=False)):
-        if a == b:
-            continue
-        if a.isalpha() or b.isalpha():
-            if a.isalpha() and b.isalpha():
-                return -1 if a < b else 1
-            return -1 if b.isalpha() else 1
-        return _compare_numbers(left, right, i)
-    return len(left) - len(right)
-
-
-def _compare_numbers(left: str, right: str, at: int) -> int:
-    """Order of two texts that first differ at a place where neither has a letter."""
-    # A zero here continues a number begun before, unless only zeros precede it: then the run counts from one.
-    lead = 0
-    if "0" in (left[at], right[at]):
-        before = at
-        while before > 0 and left[before - 1].isdigit():
-            before -= 1
-        lead = int(bool(left[before:at].strip("0")))
-    a_end, b_end = _digits_end(left, at), _digits_end(right, at)
-    a_number = int(f"{lead}{left[at:a_end]}")
-    b_number = int(f"{lead}{right[at:b_end]}")
-    if a_number != b_number:
-        return -1 if a_number < b_number else 1
-    if a_end != b_end:
-        return -1 if a_end < b_end else 1
-    return -1 if left[at] < right[at] else 1
-
-
-def _digits_end(text: str, at: int) -> int:
-    while at < len(text) and "0" <= text[at] <= "9" and at < 4000:
-        at += 1
-    return at

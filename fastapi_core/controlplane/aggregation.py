@@ -22,8 +22,8 @@ from fastapi_core.options.flags import OptionsError
 from fastapi_core.registry.services import Resolver, Way
 
 if TYPE_CHECKING:
-    from fastapi_core.aggregation import discovery as groups
-    from fastapi_core.aggregation import openapi as schemas
+    from fastapi_core.aggregation import discovery as discovery_views
+    from fastapi_core.aggregation import openapi as openapi_views
     from fastapi_core.controlplane.delegation import Delegation
     from fastapi_core.controlplane.resources import Resources
     from fastapi_core.discovery.endpoints import DiscoveryEndpoints
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from fastapi_core.options.complete import Completed
     from fastapi_core.server.generic import GenericServer
 else:
-    groups = later("fastapi_core.aggregation.discovery")
-    schemas = later("fastapi_core.aggregation.openapi")
+    discovery_views = later("fastapi_core.aggregation.discovery")
+    openapi_views = later("fastapi_core.aggregation.openapi")
 
 #: Seconds after which there is time for what no request has asked for.
 QUIET = 1.0
@@ -52,7 +52,7 @@ class Aggregation:
         self._delegation = delegation
         metrics = completed.config.metrics
         self.directory = Directory(resources.stores[APISERVICES])
-        self.registrations = Registrations(resources.stores[APISERVICES])
+        self.registrations = Registrations(resources.stores[APISERVICES], self.directory)
         self.services = resources.backends.services
         self.services.own_port = lambda: server.port
         self.resolver = Resolver(self.services, Way.ENDPOINTS if options.enable_aggregator_routing else Way.CLUSTER)
@@ -100,8 +100,8 @@ class Aggregation:
     def show(self, documents: LiveDocuments, discovery: DiscoveryEndpoints, openapi: OpenAPIEndpoints) -> None:
         """Put what backends publish into the documents of the server."""
         self._discovery = discovery
-        listed = self._listed = cache(lambda: groups.DiscoveryView(documents, self.directory, self.published))
-        described = cache(lambda: schemas.OpenAPIView(self.directory, self.published))
+        listed = self._listed = cache(lambda: discovery_views.DiscoveryView(documents, self.directory, self.published))
+        described = cache(lambda: openapi_views.OpenAPIView(self.directory, self.published))
         discovery.shown = lambda documents: listed()(documents)
         openapi.shown = lambda documents: described()(documents)
 

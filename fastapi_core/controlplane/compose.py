@@ -62,7 +62,8 @@ async def compose(completed: Completed) -> GenericServer:
     server = GenericServer(config, lambda: delegation.current, known_group=delegation.known_group)
     server.health.arrange(ORDER)
     metrics = config.metrics
-    watches = WatchServer(float(options.generic.min_request_timeout), WatchMetrics(metrics))
+    counted = WatchMetrics(metrics)
+    watches = WatchServer(float(options.generic.min_request_timeout), counted, counted.terminated)
 
     async def announce() -> None:
         """The port may be known only now; /api tells it to clients."""

@@ -42,42 +42,48 @@ class Snapshot:
 
     def lookup(self, path: str) -> Match[Endpoint] | None:
         """Route of a raw path, or None when nobody serves it."""
-        if (self.listed or self.aggregated) and path.startswith("/apis/"):
-            parts = (unquote(path) if "%" in path else path).split("/")
-            if len(parts) == 3 or (len(parts) == 4 and not parts[3]):
-                router = self.listed.get(parts[2])
-            else:
-                router = self.aggregated.get((parts[2], parts[3]))
-            if router is not None:
-                # The other server might resolve them, and serve what nobody was asked about here.
-                return None if ".." in parts or "." in parts else router.lookup(path)
-        match = self.builtin.lookup(path)
-        if match is None and (self.custom or self.documents):
-            return self._custom(path)
-        return match
-
-    def _custom(self, path: str) -> Match[Endpoint] | None:
+        if not path.startswith("/apis/"):
+            match = self.builtin.lookup(path)
+            if match is None and "%" in path:
+                parts = unquote(path).split("/")
+                return self._custom(parts, path) if len(parts) > 2 and parts[1] == "apis" else None
+            return match
         # Decoded before it is divided, as the routers do: an encoded slash divides segments here and there alike.
         parts = (unquote(path) if "%" in path else path).split("/")
-        if len(parts) < 3 or parts[1] != "apis":
-            return None
+        if len(parts) == 3 or (len(parts) == 4 and not parts[3]):
+            router = self.listed.get(parts[2])
+        else:
+            version = (parts[2], parts[3])
+            router = self.aggregated.get(version)
+            if router is None and len(parts) > 4 and parts[4] and version in self.custom:
+                # Nothing built in is below a group version of custom resources.
+                return _below(self.custom[version], parts, path)
+        if router is not None:
+            # The other server might resolve them, and serve what nobody was asked about here.
+            return None if ".." in parts or "." in parts else router.lookup(path)
+        match = self.builtin.lookup(path)
+        return self._custom(parts, path) if match is None else match
+
+    def _custom(self, parts: list[str], path: str) -> Match[Endpoint] | None:
         if len(parts) > 4 and parts[4]:
             resources = self.custom.get((parts[2], parts[3]))
-            if resources is None:
-                return None
-            # Below a namespace first: "namespaces" may itself be the name of a custom resource.
-            for at in (6, 4) if parts[4] == "namespaces" and len(parts) > 6 else (4,):
-                router = resources.get(parts[at])
-                match = router.lookup(path) if router is not None else None
-                if match is not None:
-                    return match
-            return None
+            return None if resources is None else _below(resources, parts, path)
         documents = self.documents.get(parts[2])
         return documents.lookup(path) if documents is not None else None
 
     def known_group(self, group: str) -> bool:
         """Whether a miss below the group is a Status: below groups of custom resources it is a missing page."""
         return group in self.groups
+
+
+def _below(resources: Mapping[str, Routes], parts: list[str], path: str) -> Match[Endpoint] | None:
+    # Below a namespace first: "namespaces" may itself be the name of a custom resource.
+    for at in (6, 4) if parts[4] == "namespaces" and len(parts) > 6 else (4,):
+        router = resources.get(parts[at])
+        match = router.lookup(path) if router is not None else None
+        if match is not None:
+            return match
+    return None
 
 
 class Delegation:

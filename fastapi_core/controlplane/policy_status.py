@@ -12,6 +12,7 @@ from urllib.parse import quote
 from fastapi_core.errors import APIError
 from fastapi_core.later import later
 from fastapi_core.obs import logs
+from fastapi_core.request.aside import aside
 
 if TYPE_CHECKING:
     from fastapi_core.admission import objects
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from fastapi_core.controlplane.resources import Resources
     from fastapi_core.controlplane.served import Served
     from fastapi_core.crd import form as crd_form
-    from fastapi_core.registry.definition import ResourceDefinition, Tree
+    from fastapi_core.registry.definition import ResourceDefinition
     from fastapi_core.server.generic import GenericServer
     from fastapi_core.storage.cacher.changes import WatchEvent
 else:
@@ -97,12 +98,11 @@ class PolicyStatus:
         if obj is None:
             return
         tree = obj.tree()
-        warnings: list[Tree] = []
-        for warning in _checker(self._served).warnings(tree.get("spec") or {}):
-            if warning is not None:
-                warnings.append(warning)
-            # Many expressions about many kinds take a while; others go on meanwhile.
-            await asyncio.sleep(0)
+        checker = _checker(self._served)
+        # Many expressions about many kinds take a while; others go on meanwhile.
+        warnings = await aside(
+            lambda: [found for found in checker.warnings(tree.get("spec") or {}) if found is not None]
+        )
         config = {
             "apiVersion": "admissionregistration.k8s.io/v1",
             "kind": "ValidatingAdmissionPolicy",

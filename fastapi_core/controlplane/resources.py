@@ -19,7 +19,7 @@ from fastapi_core.controlplane.served import Served
 from fastapi_core.later import later
 from fastapi_core.registry.definition import ResourceDefinition
 from fastapi_core.registry.fields import extractor
-from fastapi_core.registry.services import SERVICES, Services
+from fastapi_core.registry.services import SERVICES
 from fastapi_core.registry.store import ResourceStore
 from fastapi_core.request.routing import Route, resource_routes
 from fastapi_core.rest.backends import Backends
@@ -100,7 +100,7 @@ class Resources:
             self.stores["/registry/servicecidrs/"],
         )
         self.stores[SERVICES] = self.services
-        self.backends = Backends(self.stores, issuer, upstreams, Services(self.stores))
+        self.backends = Backends(self.stores, issuer, upstreams)
         self.served = Served(self.definitions, self.stores)
         self.service_ranges = self.stores["/registry/servicecidrs/"]
         self.namespaces = self.stores["/registry/namespaces/"]

@@ -39,39 +39,32 @@ class WebhookClient:
 
     async def ask(self, config: Tree, body: bytes) -> Tree:
         """The document the webhook answers. Raises RequestError."""
-        place, authority, path = self._place(config)
+        authority, path = _address(config)
         path = f"{path}?timeout={int(PATIENCE)}s"
         head = (
             f"POST {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: kube-apiserver\r\n"
             f"Content-Length: {len(body)}\r\nAccept: application/json, */*\r\nContent-Type: application/json\r\n\r\n"
         )
         url = f"https://{authority}{path}"
+        context = self._context(config.get("caBundle") or "")
         try:
             async with asyncio.timeout(PATIENCE):
-                answer = await ask(self._pool, place, head.encode() + body, limit=ANSWER_LIMIT)
+                answer = await ask(self._pool, self._place(config, context), head.encode() + body, limit=ANSWER_LIMIT)
         except TimeoutError:
             raise RequestError(f'Post "{url}": context deadline exceeded') from None
-        except (UpstreamError, UnicodeError) as error:
+        except (UpstreamError, ServiceError, UnicodeError) as error:
             raise RequestError(f'Post "{url}": {error}') from None
         return answered(answer.status, answer.header(b"content-type").decode("latin-1"), answer.body)
 
-    def _place(self, config: Tree) -> tuple[Target, str, str]:
-        """Where to connect, the name to ask for, and the path."""
-        context = self._context(config.get("caBundle") or "")
+    def _place(self, config: Tree, context: ssl.SSLContext) -> Target:
+        """Where to connect. Raises ServiceError."""
         service = config.get("service")
         if service:
-            port = service.get("port") or 443
-            name = f"{service.get('name')}.{service.get('namespace')}.svc"
-            try:
-                host, number = self._resolver.places(service.get("namespace") or "", service.get("name") or "", port)[0]
-            except ServiceError as error:
-                raise RequestError(str(error)) from None
-            path = "/" + (service.get("path") or "").lstrip("/")
-            return Target(host, number, context, name), f"{name}:{port}", path
-        parts = urlsplit(config.get("url") or "")
-        if not parts.hostname:
-            raise RequestError("webhook configuration must have either service or URL")
-        return Target(parts.hostname, parts.port or 443, context), parts.netloc, parts.path or "/"
+            name, namespace = service.get("name") or "", service.get("namespace") or ""
+            host, number = self._resolver.places(namespace, name, service.get("port") or 443)[0]
+            return Target(host, number, context, f"{name}.{namespace}.svc")
+        parts = urlsplit(config["url"])
+        return Target(parts.hostname or "", parts.port or 443, context)
 
     def _context(self, bundle: str) -> ssl.SSLContext:
         known = self._contexts.get(bundle)
@@ -87,3 +80,15 @@ class WebhookClient:
 
     def close(self) -> None:
         self._pool.close()
+
+
+def _address(config: Tree) -> tuple[str, str]:
+    """Host and port, and the path, to ask for. Raises RequestError."""
+    service = config.get("service")
+    if service:
+        authority = f"{service.get('name')}.{service.get('namespace')}.svc:{service.get('port') or 443}"
+        return authority, "/" + (service.get("path") or "").lstrip("/")
+    parts = urlsplit(config.get("url") or "")
+    if not parts.hostname:
+        raise RequestError("webhook configuration must have either service or URL")
+    return parts.netloc, parts.path or "/"

@@ -37,12 +37,7 @@ OVERLAPPING = (
     "OverlappingBuiltInResource",
     "instances overlap with built-in resources in storage",
 )
-_PRESERVING = (
-    "NonStructuralSchema",
-    "True",
-    "Violations",
-    "spec.preserveUnknownFields: Invalid value: true: must be false",
-)
+_KIND = "NonStructuralSchema"
 
 
 def names_in_use(others: Iterable[Names]) -> tuple[set[str], set[str]]:
@@ -108,6 +103,26 @@ def approval(group: str, note: str) -> Condition | None:
     return (_CONFORMANT, "False", "InvalidAnnotation", text)
 
 
+def structure(definition: Definition) -> Condition:
+    """What is wrong with the schemas of a definition that preserves unknown fields, which itself is wrong. Others have
+    been refused when they were written."""
+    from fastapi_core.errors import FieldError
+    from fastapi_core.structural.structure import obstacle, problems
+
+    found = [FieldError("Invalid value", "spec.preserveUnknownFields", "must be false", True)]
+    for index, version in enumerate((definition.source.tree().get("spec") or {}).get("versions") or ()):
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        if schema is None:
+            continue
+        obstructed = obstacle(schema)
+        if obstructed:
+            text = f"failed to check validation schema for version {version.get('name')}: {obstructed}"
+            return (_KIND, "Unknown", "StructuralError", text)
+        found += problems(schema, f"spec.versions[{index}].schema.openAPIV3Schema")
+    texts = [*dict.fromkeys(map(str, found))]
+    return (_KIND, "True", "Violations", texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+
+
 def settled(
     definition: Definition, others: Callable[[], Iterable[Names]], now: str, *, sound_bundle: Callable[[], bool]
 ) -> Tree | None:
@@ -118,7 +133,7 @@ def settled(
     if approved is not None:
         wanted.append(approved)
     if definition.preserve:
-        wanted.append(_PRESERVING)
+        wanted.append(structure(definition))
     wanted.append(condition)
     if not definition.holds("Established"):
         if condition is ACCEPTED:
@@ -127,7 +142,7 @@ def settled(
             wanted.append(NOT_ACCEPTED)
     dropped = tuple(
         kind
-        for kind, kept in ((_CONFORMANT, approved is not None), ("NonStructuralSchema", definition.preserve))
+        for kind, kept in ((_CONFORMANT, approved is not None), (_KIND, definition.preserve))
         if not kept and kind in definition.conditions
     )
     if not dropped and names == definition.accepted and all(_told(definition, entry) for entry in wanted):

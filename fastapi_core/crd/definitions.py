@@ -19,6 +19,7 @@ GROUP = "apiextensions.k8s.io"
 PREFIX = "/registry/apiextensions.k8s.io/customresourcedefinitions/"
 APPROVAL = "api-approved.kubernetes.io"
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
+SCHEMA = b"openAPIV3Schema"
 VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
 
@@ -153,7 +154,7 @@ def _spec(tree: Tree) -> Any:
 
 def read(source: CachedObject) -> Definition:
     """The definition in a stored object."""
-    tree = source.tree()
+    tree = source.tree_without(SCHEMA)
     metadata: Tree = tree["metadata"]
     spec: Tree = tree.get("spec") or {}
     status: Tree = tree.get("status") or {}

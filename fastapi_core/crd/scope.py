@@ -24,6 +24,7 @@ from fastapi_core.registry.store import ResourceStore, encode_stored
 from fastapi_core.rest.scope import Scope
 
 if TYPE_CHECKING:
+    from fastapi_core._ext.selector import Matcher
     from fastapi_core.admission.chain import AdmissionChain
     from fastapi_core.authz.base import Authorizer
     from fastapi_core.crd.form import LazyForm
@@ -96,7 +97,8 @@ class CustomScope(Scope):
         self._key = ("view", definition.version)
         # Its status scope has the same views.
         self._token = definition.form
-        self._fields = frozenset({"metadata.name", "metadata.namespace", *definition.selectable_fields})
+        own = ("metadata.name", "metadata.namespace") if definition.namespaced else ("metadata.name",)
+        self._fields = frozenset({*own, *definition.selectable_fields})
         self._extract = self._selectable
         if version.scale is not None:
             self.scaling = CustomScaling(version.scale, family.scales)
@@ -106,7 +108,9 @@ class CustomScope(Scope):
         return self.family.converter is not None
 
     def status(self) -> Scope:
-        rules = Rules(self.family.forms[self.version.name], status=True, scale=self.version.scale)
+        form = self.family.forms[self.version.name]
+        rules = Rules(form, status=True, scale=self.version.scale)
+        rules.definition = self.definition
         definition = replace(self.definition, strategy=rules.strategy(status_only=True))
         return CustomScope(
             definition, self.store, self.admission, self.authorizer, self.version, self.family, self.guard
@@ -194,6 +198,9 @@ class CustomScope(Scope):
             return None
         missing = [obj for obj in objects if not self._known(obj)]
         return self._convert(missing) if missing else None
+
+    def judges_views(self, matcher: Matcher | None) -> bool:
+        return matcher is not None and self.family.converter is not None and bool(self.definition.selectable_fields)
 
     def _known(self, obj: CachedObject) -> bool:
         kept = obj.memo.get(self._key)

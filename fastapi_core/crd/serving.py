@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Awaitable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -191,7 +190,8 @@ def declare(definition: Definition, version: Version, form: LazyForm) -> Resourc
     """A version as the store, the handlers and discovery know resources."""
     names = definition.accepted if definition.accepted.kind else definition.names
     group = definition.group
-    declared = ResourceDefinition(
+    rules = Rules(form, status=version.status, scale=version.scale)
+    rules.definition = ResourceDefinition(
         group=group,
         version=version.name,
         kind=names.kind,
@@ -211,9 +211,9 @@ def declare(definition: Definition, version: Version, form: LazyForm) -> Resourc
         unconditional_update=False,
         custom=True,
         form=form,
+        strategy=rules.strategy(),
     )
-    rules = Rules(form, status=version.status, scale=version.scale)
-    return replace(declared, strategy=rules.strategy())
+    return rules.definition
 
 
 def _subresources(names: Names, version: Version) -> Mapping[str, Subresource]:

@@ -58,6 +58,7 @@ class KindScope(CustomScope):
         self.origin = self
         """The scope of the kind, of which others are made for single requests."""
         self._rules = rules
+        rules.definition = self.definition
         self._between = convert
 
     def bound(self, store: ResourceStore) -> KindScope:

@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from fastapi_core.errors import method_not_allowed, no_such_resource, too_large
-from fastapi_core.http.exchange import Answer
+from fastapi_core.http.exchange import Answer, Response, Stream
+from fastapi_core.request.aside import LARGE, large_yaml, read_ahead
 from fastapi_core.request.routing import ANY, Routes
 from fastapi_core.request.status import page_not_found
 
 if TYPE_CHECKING:
-    from fastapi_core.request.context import RequestContext
+    from fastapi_core.request.context import Endpoint, RequestContext
 
 
 class Dispatch:
@@ -34,6 +35,8 @@ class Dispatch:
             if endpoint is None:
                 raise method_not_allowed()
         ctx.matched = True
+        if len(ctx.request.body) >= LARGE and large_yaml(ctx) and not getattr(endpoint, "any_size", False):
+            return _ahead(ctx, endpoint)
         return endpoint(ctx)
 
     def _unknown(self, ctx: RequestContext) -> Answer:
@@ -43,6 +46,12 @@ class Dispatch:
         if known or root == "api" or (root == "version" and rest):
             raise no_such_resource()
         return page_not_found()
+
+
+async def _ahead(ctx: RequestContext, endpoint: Endpoint) -> Answer:
+    await read_ahead(ctx)
+    answer = endpoint(ctx)
+    return answer if isinstance(answer, Response | Stream) else await answer
 
 
 class TooLarge:

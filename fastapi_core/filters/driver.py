@@ -11,6 +11,7 @@ from fastapi_core.errors import APIError
 from fastapi_core.filters.overdue import Overdue
 from fastapi_core.http.exchange import Answer, Response, Stream
 from fastapi_core.records import dataclass
+from fastapi_core.request.aside import Deferred
 from fastapi_core.request.context import RequestContext
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class Chain:
                 raise LookupError("no filter answered the request")
         except Exception as error:
             answer = self._caught(ctx, error)
-        if isinstance(answer, Response | Stream):
+        if isinstance(answer, Response | Stream) and type(answer) is not Deferred:
             return self._finish(ctx, answer)
         return self._wait(ctx, answer, position, Guard(ctx, answer))
 
@@ -99,6 +100,8 @@ class Chain:
             answer = await pending
             if answer is None:
                 answer = await self._resume(ctx, position)
+            if isinstance(answer, Deferred):
+                answer = await answer
         except Exception as error:
             answer = self._caught(ctx, error)
         except asyncio.CancelledError:
@@ -122,7 +125,7 @@ class Chain:
                     break
             else:
                 raise LookupError("no filter answered the request")
-            if not isinstance(answer, Response | Stream):
+            if not isinstance(answer, Response | Stream) or isinstance(answer, Deferred):
                 answer = await answer
             if answer is not None:
                 return answer

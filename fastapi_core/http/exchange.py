@@ -6,7 +6,7 @@ wait; only then is a task made, and the task is cancelled when the client goes a
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -45,11 +45,18 @@ class StreamWriter(Protocol):
 
     @property
     def buffered(self) -> int:
-        """Bytes accepted but not yet taken by the kernel; the producer decides when a client is too slow."""
+        """Bytes accepted but not yet taken by the kernel; the producer decides when a client is too slow.
+
+        Pieces wait as they were given, so many streams that are behind share one copy of a frame.
+        """
 
     @property
     def closed(self) -> bool:
         """True once the client is gone or the stream has been ended."""
+
+    @property
+    def cut(self) -> bool:
+        """True when the server ended the stream because all streams together owed too much."""
 
     @property
     def congested(self) -> bool:
@@ -63,6 +70,12 @@ class StreamWriter(Protocol):
 
     def write_framed(self, frames: bytes) -> None:
         """Send bytes that already carry chunk framing (`hex CRLF data CRLF`), shared between many clients."""
+
+    def write_later(self, pieces: Iterable[bytes]) -> None:
+        """Send framed bytes that are made one after the other as the client takes them; what is written later waits.
+
+        A client that takes nothing of them for `Limits.write_timeout` is cut.
+        """
 
     def finish(self, trailers: Sequence[Header] = ()) -> None:
         """End the stream normally; the connection stays usable. Trailers get lost where there are no chunks."""

@@ -46,18 +46,27 @@ class HTTPServer:
         ssl_context: ssl.SSLContext | None = None,
         limits: http1.Limits | None = None,
         max_connections: int = 0,
+        max_stream_backlog: int = 0,
         backlog: int = 1024,
         too_large: Handler | None = None,
         share_port: bool = False,
     ) -> None:
         """Listen on `host`:`port` and serve with `handler`; raises OSError when the address cannot be bound.
 
-        `max_connections` 0 means no limit. `too_large` answers requests whose body is over the limit (it sees the
+        `max_connections` 0 means no limit, as does `max_stream_backlog`: the bytes all streams together may owe clients
+        that do not read, beyond which those that owe most are cut. `too_large` answers requests whose body is over the limit (it sees the
         request with an empty body); without it they get a plain 413. `share_port`: several processes may listen there.
         """
         loop = asyncio.get_running_loop()
         limits = limits or http1.Limits()
-        registry = http1.Registry(loop, Response, Stream, max_connections=max_connections, too_large=too_large)
+        registry = http1.Registry(
+            loop,
+            Response,
+            Stream,
+            max_connections=max_connections,
+            too_large=too_large,
+            max_backlog=max_stream_backlog,
+        )
         listener = _listen(host, port, share_port)
 
         def protocol() -> http1.HTTP1Protocol:
@@ -121,7 +130,8 @@ class HTTPServer:
             self._sweeper = None
 
     def statistics(self) -> dict[str, int]:
-        """Counters since the start: accepted, refused, requests, malformed, timeouts; now: connections, active."""
+        """Counters since the start: accepted, refused, requests, malformed, timeouts, cut (streams that owed too much); now:
+        connections, active, backlog (bytes that streams owe)."""
         return {} if self._registry is None else self._registry.statistics()
 
     def _sweep(self) -> None:

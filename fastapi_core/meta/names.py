@@ -166,6 +166,8 @@ def label_value(value: str) -> list[str]:
 
 def config_map_key(value: str) -> list[str]:
     """A key of `data` in ConfigMaps and Secrets: also a file name."""
+    if len(value) <= 253 and value[:1] != "." and _config_key_re.fullmatch(value):
+        return []
     out = [too_long(253, "characters")] if _size(value) > 253 else []
     if not _config_key_re.fullmatch(value):
         out.append(CONFIG_MAP_KEY)

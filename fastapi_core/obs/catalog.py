@@ -166,6 +166,12 @@ class Metrics:
         self.terminated_watchers = counter(
             "apiserver_terminated_watchers_total", "Watchers closed because their client read too slowly.", cached
         )
+        self.stream_backlog = gauge(
+            "fastapi_core_stream_backlog_bytes", "Bytes that watches and other streams owe clients that are behind."
+        )
+        self.streams_cut = counter(
+            "fastapi_core_streams_cut_total", "Streams cut because all of them together owed too much."
+        )
         self.resource_objects = gauge("apiserver_resource_objects", "Objects stored, by resource.", cached)
         self.storage_objects = gauge(
             "apiserver_storage_objects", "Objects stored, by resource.", ("resource",), stability="STABLE"

@@ -193,6 +193,7 @@ def _config(options: Options, pki: Pki, known: credentials.Credentials) -> Serve
         drain_timeout=generic.request_timeout,
         livez_grace_period=generic.livez_grace_period,
         max_connections=serving.max_connections or _affordable_connections(),
+        max_stream_backlog=serving.max_stream_backlog_mib << 20,
     )
 
 

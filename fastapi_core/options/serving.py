@@ -38,6 +38,13 @@ class Serving:
     max_connections: int = flag(
         "max-connections", INT, 0, "Connections served at once; 0 for as many as there may be open files."
     )
+    max_stream_backlog_mib: int = flag(
+        "max-stream-backlog-mib",
+        INT,
+        256,
+        "MiB that all watches and other streams together may owe clients that do not read; those that owe most are cut. "
+        "0 for no limit.",
+    )
     external_hostname: str = flag(
         "external-hostname", STRING, "", "Further host name of the server, put into its certificate."
     )
@@ -55,6 +62,8 @@ def check(serving: Serving) -> list[str]:
         wrong.append(f"--secure-port: {serving.secure_port} is not a port, use 1 to 65535, or 0 for any free port")
     if serving.max_connections < 0:
         wrong.append("--max-connections: cannot be negative, use 0 for as many as there may be open files")
+    if serving.max_stream_backlog_mib < 0:
+        wrong.append("--max-stream-backlog-mib: cannot be negative, use 0 for no limit")
     if not serving.bind_address:
         wrong.append("--bind-address: '' is not an IP address, use for example 127.0.0.1")
     if bool(serving.tls_cert_file) != bool(serving.tls_private_key_file):

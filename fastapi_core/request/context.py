@@ -11,6 +11,7 @@ from fastapi_core.records import dataclass
 if TYPE_CHECKING:
     from fastapi_core._ext.http1 import Request
     from fastapi_core._ext.reqinfo import RequestInfo
+    from fastapi_core.codec.json import DecodeError, Parsed
     from fastapi_core.http.exchange import Answer, Header
 
 #: Subresources and verbs whose requests may last as long as the client likes (no deadline, not counted as in flight).
@@ -59,7 +60,7 @@ class RequestContext:
 
     __slots__ = (
         "annotations", "audit", "audit_id", "constraint", "deadline", "decision", "headers", "impersonator", "info",
-        "long_running", "matched", "outcome", "reason", "release", "request", "started", "user", "warnings",
+        "long_running", "matched", "outcome", "parsed", "reason", "release", "request", "started", "user", "warnings",
     )  # fmt: skip
 
     info: RequestInfo
@@ -90,6 +91,8 @@ class RequestContext:
         """No deadline, no place among the requests in flight."""
         self.matched = False
         """True once dispatch found the endpoint; only then may the request's words become metric labels."""
+        self.parsed: dict[str, Parsed | DecodeError] | None = None
+        """What became of a body that was read beside the loop (`request.aside`), by form."""
         self.headers: list[Header] = []
         self.warnings: list[str] | None = None
         self.release: Callable[[], None] | None = None

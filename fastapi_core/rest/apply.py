@@ -6,7 +6,6 @@ from collections.abc import Awaitable
 from typing import Any, NamedTuple
 
 from fastapi_core import errors
-from fastapi_core.codec import decode
 from fastapi_core.codec import json as json_codec
 from fastapi_core.codec.negotiate import MediaType
 from fastapi_core.http.exchange import Response
@@ -14,6 +13,7 @@ from fastapi_core.patch import managers
 from fastapi_core.patch.apply import Applier, named, plain_failure, sync_last_applied
 from fastapi_core.registry import lifecycle
 from fastapi_core.registry.definition import Tree
+from fastapi_core.request import aside
 from fastapi_core.request.context import RequestContext
 from fastapi_core.rest import custom, render
 from fastapi_core.rest.body import Expected
@@ -38,11 +38,11 @@ def read_configuration(ctx: RequestContext) -> Configuration:
     """The body, YAML 1.1 or JSON; 400 for anything but one object."""
     body = ctx.request.body
     try:
-        parsed = decode.parse(body, "json" if body[:1] == b"{" else "yaml")
+        parsed = aside.parse(ctx, "json" if body[:1] == b"{" else "yaml")
     except json_codec.DecodeError as error:
         if body[:1] != b"{":
             raise errors.bad_request(f"error decoding YAML: {error}") from error
-        parsed = _flow_mapping(body)
+        parsed = _flow_mapping(ctx)
     tree: Any = parsed.tree if parsed.tree is not None else {}
     if not isinstance(tree, dict):
         text = f"json: cannot unmarshal {json_codec.summary(body)} into Go value of type map[string]interface {{}}"
@@ -50,10 +50,10 @@ def read_configuration(ctx: RequestContext) -> Configuration:
     return Configuration(tree, parsed.complaints)
 
 
-def _flow_mapping(body: bytes) -> json_codec.Parsed:
+def _flow_mapping(ctx: RequestContext) -> json_codec.Parsed:
     """A body that begins like JSON and is not, but may still be YAML."""
     try:
-        return decode.parse(body, "yaml")
+        return aside.parse(ctx, "yaml")
     except json_codec.DecodeError as error:
         raise errors.bad_request(f"error decoding YAML: {error}") from error
 

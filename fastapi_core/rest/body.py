@@ -11,6 +11,7 @@ from fastapi_core.codec import json as json_codec
 from fastapi_core.codec.negotiate import content_type
 from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import Form, Tree
+from fastapi_core.request import aside
 from fastapi_core.rest import custom
 from fastapi_core.schema.tables import type_for
 from fastapi_core.schema.types import Type
@@ -72,7 +73,7 @@ def _read(ctx: RequestContext, expected: Expected, validation: str) -> Tree:
     if form == "protobuf":
         return _read_protobuf(body, expected)
     try:
-        parsed = decode.parse(body, form)
+        parsed = aside.parse(ctx, form)
     except decode.DecodeError as error:
         raise errors.bad_request(json_codec.unrecognized(expected.kind, error, body)) from error
     if expected.form is not None:

@@ -13,6 +13,7 @@ from fastapi_core.patch.managers import manager_name
 from fastapi_core.registry import lifecycle
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 from fastapi_core.registry.metadata import dedup_owner_references
+from fastapi_core.request.aside import large_body, patiently
 from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest import render
 from fastapi_core.rest.authorize import check_create
@@ -84,7 +85,12 @@ async def create_object(
     for attempt in range(1, GENERATE_ATTEMPTS + 1):
         if generated:
             metadata.pop("name", None)
-        _stamp(ctx, definition, tree)
+        if scope.expressive or large_body(ctx):
+            stamped = patiently(partial(_stamp, ctx, definition, tree), large=large_body(ctx))
+            if stamped is not None:
+                await stamped
+        else:
+            _stamp(ctx, definition, tree)
         attributes.name = tree["metadata"]["name"]
         pending = scope.admission.check(attributes)
         if pending is not None:

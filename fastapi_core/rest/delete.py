@@ -15,7 +15,7 @@ from fastapi_core.registry.store import Page, retrying
 from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest import render
 from fastapi_core.rest.body import body_form
-from fastapi_core.rest.list import read_page
+from fastapi_core.rest.list import judged_page, read_page
 from fastapi_core.rest.options import DeleteOptions, checked_delete, delete_options_from_query, list_options
 from fastapi_core.rest.scope import Scope
 from fastapi_core.schema.tables import type_of
@@ -166,7 +166,8 @@ def collection_deleter(scope: Scope) -> Endpoint:
 async def _collection(
     ctx: RequestContext, scope: Scope, listing: Any, matcher: Any, options: DeleteOptions
 ) -> Response:
-    found = read_page(scope, ctx.info.namespace, listing, matcher)
+    read = judged_page if scope.judges_views(matcher) else read_page
+    found = read(scope, ctx.info.namespace, listing, matcher)
     page = found if isinstance(found, Page) else await found
     for obj in page.objects:
         try:

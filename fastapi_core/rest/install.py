@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from fastapi_core.rest.watch import WatchServer
 else:
     binding = later("fastapi_core.rest.binding")
-    create = later("fastapi_core.rest.create")
+    create = later("fastapi_core.rest.create", soon=True)
     delete = later("fastapi_core.rest.delete")
     finalize = later("fastapi_core.rest.finalize")
-    get = later("fastapi_core.rest.get")
-    listing = later("fastapi_core.rest.list")
+    get = later("fastapi_core.rest.get", soon=True)
+    listing = later("fastapi_core.rest.list", soon=True)
     options = later("fastapi_core.rest.options")
     patch = later("fastapi_core.rest.patch")
     reviews = later("fastapi_core.rest.reviews")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from dataclasses import replace
 
 from fastapi_core import errors
 from fastapi_core._ext.selector import Matcher
@@ -26,6 +27,8 @@ def lister(scope: Scope, watches: WatchServer) -> Endpoint:
         media = render.media_type(ctx, scope)
         render.check_form(media, collection=True)
         matcher = scope.matcher(options)
+        if scope.judges_views(matcher):
+            return _later(ctx, scope, media, matcher, judged_page(scope, ctx.info.namespace, options, matcher))
         found = read_page(scope, ctx.info.namespace, options, matcher)
         if isinstance(found, Page) and scope.is_ready(found.objects):
             return render.page(ctx, scope, media, found, selected=matcher is not None)
@@ -42,6 +45,21 @@ async def _later(
     if pending is not None:
         await pending
     return render.page(ctx, scope, media, page, selected=matcher is not None)
+
+
+async def judged_page(scope: Scope, namespace: str, options: ListOptions, matcher: Matcher | None) -> Page:
+    """The same as `read_page` where another server converts the objects: fields are those of the version asked for."""
+    found = read_page(scope, namespace, replace(options, limit=0, token=""), None)
+    while True:
+        page = found if isinstance(found, Page) else await found
+        pending = scope.ready(page.objects)
+        if pending is None:
+            break
+        await pending
+        # What has come meanwhile has to be converted as well.
+        found = scope.store.list(namespace, None) if options.match != "Exact" else page
+    found = read_page(scope, namespace, options, matcher)
+    return found if isinstance(found, Page) else await found
 
 
 def read_page(scope: Scope, namespace: str, options: ListOptions, matcher: Matcher | None) -> Page | Awaitable[Page]:

@@ -6,6 +6,7 @@ The fast way is bytes only: the object's own, or a concatenation of many. Everyt
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -18,6 +19,7 @@ from fastapi_core.codec.negotiate import MediaType, acceptable
 from fastapi_core.http.exchange import Header, Response
 from fastapi_core.registry.printers import kind_printer, partial_metadata
 from fastapi_core.registry.store import Page
+from fastapi_core.request.aside import LARGE, Deferred
 from fastapi_core.request.status import wants_pretty
 from fastapi_core.rest import wire
 from fastapi_core.rest.body import ACCEPTED
@@ -53,10 +55,17 @@ def document(ctx: RequestContext, media: MediaType, body: bytes, *, status: int 
     if media.format == "yaml":
         from fastapi_core.codec import yaml as yaml_codec
 
-        return Response(status, [YAML_TYPE], yaml_codec.dump(orjson.loads(body)), compress=True)
+        return _made(status, YAML_TYPE, body, yaml_codec.dump)
     if media.pretty or wants_pretty(ctx.request):
-        return Response(status, [JSON_TYPE], json_codec.encode_pretty(orjson.loads(body)), compress=True)
+        return _made(status, JSON_TYPE, body, json_codec.encode_pretty)
     return Response(status, [JSON_TYPE], body, compress=True)
+
+
+def _made(status: int, content_type: Header, body: bytes, dump: Callable[[Any], bytes]) -> Response:
+    """A document printed anew; large ones beside the loop."""
+    if len(body) < LARGE:
+        return Response(status, [content_type], dump(orjson.loads(body)), compress=True)
+    return Deferred(status, [content_type], lambda: dump(orjson.loads(body)))
 
 
 def check_form(media: MediaType, *, collection: bool) -> None:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from fastapi_core.rest.scale import Scaling
     from fastapi_core.schema.types import Type
 
+_EXPRESSIVE = frozenset(
+    {"admissionregistration.k8s.io", "apiextensions.k8s.io", "authorization.k8s.io", "resource.k8s.io"}
+)
 _COMMON_FIELDS = {"metadata.name", "metadata.namespace"}
 
 
@@ -49,6 +52,8 @@ class Scope:
         self.guard = guard
         """Looks at what mutating admission made of a write; None for kinds that need no such look."""
         self.group_version = definition.group_version
+        self.expressive = definition.custom or definition.group in _EXPRESSIVE
+        """Whether checking an object may compile or evaluate expressions, which takes its time."""
         self.list_head = (
             f'{{"kind":"{definition.list_kind}","apiVersion":"{self.group_version}","metadata":{{"resourceVersion":"'
         ).encode()
@@ -109,6 +114,10 @@ class Scope:
     def ready(self, objects: Sequence[CachedObject]) -> Awaitable[None] | None:
         """None when they are ready, else what makes them so."""
         return None
+
+    def judges_views(self, matcher: Matcher | None) -> bool:
+        """Whether objects have to be ready before a matcher can judge them."""
+        return False
 
     async def readied(self, obj: CachedObject) -> CachedObject:
         """The object, once `view` of it answers at once."""

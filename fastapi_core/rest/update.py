@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import NamedTuple
 
 from fastapi_core import errors
@@ -15,6 +16,7 @@ from fastapi_core.registry import lifecycle
 from fastapi_core.registry.definition import Tree
 from fastapi_core.registry.metadata import dedup_owner_references, version_required
 from fastapi_core.registry.store import CONFLICT_TEXT, retrying
+from fastapi_core.request.aside import large_body, patiently
 from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest import render
 from fastapi_core.rest.body import read_object
@@ -193,7 +195,13 @@ async def _gate(
     if scope.guard is not None:
         await scope.guard(ctx, tree, old)
     _keep_times(tree, old)
-    for warning in lifecycle.before_update(scope.definition, tree, old, prepare):
+    warnings: list[str] | Awaitable[list[str]]
+    if scope.expressive or large_body(ctx):
+        check = partial(lifecycle.before_update, scope.definition, tree, old, prepare)
+        warnings = patiently(check, large=large_body(ctx))
+    else:
+        warnings = lifecycle.before_update(scope.definition, tree, old, prepare)
+    for warning in warnings if isinstance(warnings, list) else await warnings:
         ctx.warn(warning)
     if shown is not None:
         attributes.object = shown.show(tree)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Callable, Sequence
-from dataclasses import field
 
 from fastapi_core.http.asking import Whole, ask
 from fastapi_core.http.client import Target, UpstreamError, request_head
@@ -40,12 +39,12 @@ class KubeletAccess:
     timeout: float = 5.0
 
 
-@dataclass(slots=True)
 class Upstreams:
-    kubelet: KubeletAccess = field(default_factory=KubeletAccess)
-    _contexts: dict[str, ssl.SSLContext] = field(default_factory=dict)
-    _streams: set[Relay] = field(default_factory=set)
-    _pool: Pool = field(default_factory=lambda: Pool(idle_limit=0))
+    def __init__(self, kubelet: KubeletAccess | None = None, dial_timeout: float = 30.0) -> None:
+        self.kubelet = kubelet or KubeletAccess()
+        self._contexts: dict[str, ssl.SSLContext] = {}
+        self._streams: set[Relay] = set()
+        self._pool = Pool(idle_limit=0, dial_timeout=dial_timeout)
 
     def kubelet_tls(self, *, insecure: bool = False) -> ssl.SSLContext:
         """TLS as a kubelet wants it; without an authority (or told so) its certificate is not checked."""

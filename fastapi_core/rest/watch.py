@@ -1,7 +1,8 @@
 """WATCH: initial events, live events, bookmarks, the end in time.
 
 One event is framed once per representation and the same bytes go to every watcher. A client that does not read is
-cut once `MAX_BUFFERED` bytes wait for it: nobody else is held up and memory stays bounded.
+cut once `MAX_BUFFERED` bytes wait for it, and before that when all streams together owe too much (`http`): nobody else
+is held up and memory stays bounded. Initial events are framed as the client takes them.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from fastapi_core import errors
@@ -18,6 +19,7 @@ from fastapi_core.codec import json as json_codec
 from fastapi_core.http.exchange import Answer, Header, Stream, StreamWriter
 from fastapi_core.later import later
 from fastapi_core.request.context import RequestContext
+from fastapi_core.storage.cacher.changes import Change
 from fastapi_core.storage.interface import Code, StorageError
 
 if TYPE_CHECKING:
@@ -39,19 +41,25 @@ else:
     normalize = later("fastapi_core.schema.normalize")
 
 MAX_BUFFERED = 16 << 20
+INITIAL_BATCH = 32 << 10
+"""Bytes of initial events that are made at once."""
 BOOKMARK_PERIOD = 60.0
 BOOKMARK_BEFORE_END = 2.0
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-Framed = tuple[str, CachedObject, dict[Any, Any]]
-"""Type of an event, its object, and where frames of it are remembered."""
 
 
 class WatchServer:
     """All watches of the process. `min_timeout` seconds is the least a watch without timeoutSeconds lasts (up to twice)."""
 
-    def __init__(self, min_timeout: float, observe: Callable[[Scope, int, int], None] | None = None) -> None:
+    def __init__(
+        self,
+        min_timeout: float,
+        observe: Callable[[Scope, int, int], None] | None = None,
+        terminated: Callable[[Scope], None] | None = None,
+    ) -> None:
         self.min_timeout = min_timeout
         self.observe = observe
+        self.terminated = terminated
         self._open: set[Watch] = set()
 
     def start(self, ctx: RequestContext, scope: Scope, options: ListOptions) -> Answer | Awaitable[Answer]:
@@ -149,6 +157,8 @@ class Watch:
         self.options = options
         self.media = media
         self.matcher = matcher
+        self._judged_late = scope.judges_views(matcher)
+        """Objects are selected once they have been converted, here and not by the cache."""
         self.mark_initial_end = False
         self._writer: StreamWriter | None = None
         self._watcher: Watcher | None = None
@@ -159,6 +169,7 @@ class Watch:
         self._sent = 0
         self._table_started = False
         self._done = False
+        self._slow = False
         self._binary = media.format == "protobuf"
         self._frame_key = (scope, media.as_kind, media.as_version, media.format)
 
@@ -197,6 +208,8 @@ class Watch:
         if self._done:
             return
         self._done = True
+        if self._writer is not None and (self._writer.cut or self._slow) and self.server.terminated is not None:
+            self.server.terminated(self.scope)
         for timer in self._timers:
             timer.cancel()
         self._timers.clear()
@@ -214,28 +227,35 @@ class Watch:
     def _send_initial(self) -> None:
         store = self.scope.store
         info = self.ctx.info
-        listing = store.cache.list(store.scope(info.namespace), matcher=self.matcher)
+        listing = store.cache.list(store.scope(info.namespace), matcher=self._early)
         self._sent = listing.revision
         name = info.name
         objects = [o for o in listing.objects if o.name == name] if name else listing.objects
-        if not self.scope.is_ready(objects):
-            self._later([("ADDED", obj, {}) for obj in objects], end_of_initial=self.mark_initial_end)
+        if self._judged_late or not self.scope.is_ready(objects):
+            changes = [Change(obj, None, obj.revision, deleted=False) for obj in objects]
+            self._later([change.event for change in changes], end_of_initial=self.mark_initial_end)
             return
-        self._write(b"".join([self._frame("ADDED", obj, {}) for obj in objects]), len(objects))
+        self._write_initial(objects)
         if self.mark_initial_end:
             self._bookmark(annotations={INITIAL_EVENTS_END: "true"})
 
-    def _later(self, found: list[Framed], *, end_of_initial: bool = False) -> None:
-        """Write events whose objects have to be converted by somebody else first."""
+    @property
+    def _early(self) -> Matcher | None:
+        """What the cache selects by."""
+        return None if self._judged_late else self.matcher
+
+    def _later(self, events: list[WatchEvent], *, end_of_initial: bool | None = None) -> None:
+        """Write events whose objects have to be converted by somebody else first.
+
+        `end_of_initial` is for initial events: whether their end is to be marked.
+        """
         before = self._converting
 
         async def convert() -> None:
             if before is not None:
                 await asyncio.wait([before])
             try:
-                pending = self.scope.ready([obj for _, obj, _ in found])
-                if pending is not None:
-                    await pending
+                found = await self._ready(events)
             except errors.APIError as error:
                 if self._writer is not None and not self._writer.closed:
                     self._writer.write_framed(self._framed("ERROR", error.to_status()))
@@ -243,7 +263,10 @@ class Watch:
                 return
             if self._done:
                 return
-            self._write(b"".join([self._frame(*event) for event in found]), len(found))
+            if end_of_initial is not None:
+                self._write_initial([event.change.object for event in found])
+            else:
+                self._write(b"".join([self._frame(e.type, e.change.object, {}) for e in found]), len(found))
             if end_of_initial:
                 self._bookmark(annotations={INITIAL_EVENTS_END: "true"})
             if self._converting is asyncio.current_task():
@@ -251,13 +274,27 @@ class Watch:
 
         self._converting = asyncio.get_running_loop().create_task(convert())
 
+    async def _ready(self, events: list[WatchEvent]) -> list[WatchEvent]:
+        """Those of the events that are selected, with objects that can be shown."""
+        if self._judged_late:
+            changes = [event.change for event in events]
+            objects = [obj for change in changes for obj in (change.object, change.previous) if obj is not None]
+            pending = self.scope.ready(objects)
+            if pending is not None:
+                await pending
+            events = [event for change in changes if (event := change.seen(self.matcher)) is not None]
+        pending = self.scope.ready([event.change.object for event in events])
+        if pending is not None:
+            await pending
+        return events
+
     def _subscribe(self, since: int) -> None:
         store = self.scope.store
         self._sent = since
         try:
             watcher = store.cache.watch(
                 store.scope(self.ctx.info.namespace),
-                matcher=self.matcher,
+                matcher=self._early,
                 name=self.ctx.info.name,
                 since=since,
                 deliver=self._deliver,
@@ -291,13 +328,19 @@ class Watch:
     def _deliver(self, events: list[WatchEvent]) -> None:
         if self._done:
             return
-        if self._converting is not None or not self.scope.is_ready([e.change.object for e in events]):
+        late = self._judged_late or self._converting is not None
+        if late or not self.scope.is_ready([e.change.object for e in events]):
             # In order, behind what is still being converted.
-            self._later([(e.type, e.change.object, {}) for e in events])
+            self._later(events)
             return
         if len(events) == 1:
             event = events[0]
             frames = self._frame(event.type, event.change.object, event.change.memo)
+        elif self._writer is not None and self._writer.congested:
+            # One by one, so that all who are behind wait with the same bytes.
+            for event in events:
+                self._write(self._frame(event.type, event.change.object, event.change.memo), 1)
+            return
         else:
             frames = b"".join([self._frame(e.type, e.change.object, e.change.memo) for e in events])
         self._write(frames, len(events))
@@ -309,8 +352,32 @@ class Watch:
         writer.write_framed(frames)
         if self.server.observe is not None:
             self.server.observe(self.scope, events, len(frames))
-        if writer.buffered > MAX_BUFFERED:
+        if writer.congested and writer.buffered > MAX_BUFFERED:
+            self._slow = True
             writer.abort()
+
+    def _write_initial(self, objects: list[CachedObject]) -> None:
+        writer = self._writer
+        if writer is None or writer.closed or not objects:
+            return
+        columns, self._table_started = not self._table_started, True
+        writer.write_later(self._initial_pieces(objects, columns))
+
+    def _initial_pieces(self, objects: list[CachedObject], columns: bool) -> Iterator[bytes]:
+        table, observe = self.media.as_kind == "Table", self.server.observe
+        batch: list[bytes] = []
+        size = 0
+        for obj in objects:
+            frame = self._table_frame("ADDED", obj, columns) if table else self._frame("ADDED", obj, {})
+            columns = False
+            batch.append(frame)
+            size += len(frame)
+            if size >= INITIAL_BATCH or obj is objects[-1]:
+                if observe is not None:
+                    observe(self.scope, len(batch), size)
+                yield b"".join(batch)
+                batch.clear()
+                size = 0
 
     def _fail(self, error: StorageError | errors.APIError) -> None:
         """An error after the head is out is an ERROR event, then the end."""
@@ -329,7 +396,8 @@ class Watch:
     def _frame(self, kind: str, obj: CachedObject, memo: dict[Any, Any]) -> bytes:
         """The framed event; made once per representation and kept with the change."""
         if self.media.as_kind == "Table":
-            return self._table_frame(kind, obj)
+            columns, self._table_started = not self._table_started, True
+            return self._table_frame(kind, obj, columns)
         key = (self._frame_key, kind)
         frame = memo.get(key)
         if frame is None:
@@ -353,10 +421,9 @@ class Watch:
             return _chunked(protobuf.watch_frame(kind, protobuf.answer(tree)))
         return watch_frame(kind, b"", json_codec.encode(tree))
 
-    def _table_frame(self, kind: str, obj: CachedObject) -> bytes:
+    def _table_frame(self, kind: str, obj: CachedObject, columns: bool) -> bytes:
         """A Table of one row; only the first of a watch carries the column definitions."""
-        body = render.transformed(self.ctx, self.scope, self.media, obj, columns=not self._table_started)
-        self._table_started = True
+        body = render.transformed(self.ctx, self.scope, self.media, obj, columns=columns)
         return watch_frame(kind, b"", body.rstrip(b"\n"))
 
     def _periodic_bookmark(self) -> None:

@@ -55,6 +55,8 @@ class ServerConfig:
     """Time over which watches are ended while going down; 0 ends them all at once."""
     livez_grace_period: float = 0.0
     max_connections: int = 0
+    max_stream_backlog: int = 0
+    """Bytes that all streams together may owe clients that do not read; 0: no limit."""
     share_port: bool = False
     """Let other processes listen on the same address and port."""
     profiling: bool = True

@@ -96,3 +96,7 @@ class WatchMetrics:
         counter, sizes = bound
         counter.inc(events)
         sizes.observe(size / events, events)
+
+    def terminated(self, scope: Scope) -> None:
+        """A watcher was closed because its client read too slowly."""
+        self._metrics.terminated_watchers.labels(scope.definition.group, scope.definition.plural).inc()

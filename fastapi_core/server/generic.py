@@ -15,6 +15,7 @@ from fastapi_core.server.config import ServerConfig
 from fastapi_core.server.health import ALL, HEALTHZ, LIVEZ, READYZ, Check, Health, Probe, Progress
 from fastapi_core.server.lifecycle import Closer, Hook, Signals, Start, run_closers, run_hooks
 from fastapi_core.server.loopback import Loopback
+from fastapi_core.server.memory import Memory
 from fastapi_core.server.stalls import Stalls
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ class GenericServer:
         self.loopback = Loopback(self._chains.loopback)
         """This server as its own client, with every right: for hooks and controllers."""
         self.stalls = Stalls() if config.contention_profiling else None
+        self._memory = Memory()
         process.register(config.metrics.registry)
         self.health.add(Check("ping", _ping))
         self.health.add(Check("log", logs.SINK.check))
@@ -158,6 +160,7 @@ class GenericServer:
             if self.stalls is not None:
                 await self.stalls.start()
             await run_hooks(self._hooks)
+            self._memory.start()
         except BaseException:
             await self.stop()
             raise
@@ -193,6 +196,7 @@ class GenericServer:
         if self.config.audit is not None:
             await run_closers([("audit", self.config.audit.close)])
         config.files.close()
+        self._memory.stop()
         if self.stalls is not None:
             self.stalls.stop()
         await run_closers(self._closers[::-1])

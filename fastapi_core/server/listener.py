@@ -18,6 +18,7 @@ class HTTPListener:
         self._too_large = too_large
         self._http = HTTPServer()
         self._tls: ServerTLS | None = None
+        config.metrics.registry.collector(self._collect)
 
     @property
     def port(self) -> int:
@@ -34,6 +35,7 @@ class HTTPListener:
             ssl_context=self._tls.context if self._tls is not None else None,
             limits=Limits(body=config.body_limit),
             max_connections=config.max_connections,
+            max_stream_backlog=config.max_stream_backlog,
             too_large=self._too_large,
             share_port=config.share_port,
         )
@@ -43,6 +45,11 @@ class HTTPListener:
 
     async def drain(self, timeout: float) -> bool:
         return await self._http.drain(timeout)
+
+    def _collect(self) -> None:
+        statistics, metrics = self._http.statistics(), self._config.metrics
+        metrics.stream_backlog.labels().set(statistics.get("backlog", 0))
+        metrics.streams_cut.labels().set(statistics.get("cut", 0))
 
     async def close(self) -> None:
         await self._http.close()

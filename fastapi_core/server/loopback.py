@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from fastapi_core.errors import APIError
@@ -149,7 +149,12 @@ class Pipe:
 
         self.write(unframed(frames))
 
+    def write_later(self, pieces: Iterable[bytes]) -> None:
+        for piece in pieces:
+            self.write_framed(piece)
+
     congested = False
+    cut = False
 
     def on_drain(self, callback: Callable[[], None]) -> None:
         """Nothing is ever behind: the reader takes what there is."""

@@ -94,10 +94,12 @@ class Rules:
     def compiled(self) -> list[Rule]:
         """The rules of the node itself."""
         if self._compiled is None:
-            self._compiled = []
+            compiled: list[Rule] = []
             if self.node.rules and self._decl is not None:
                 made = rules.compile_rules(self._schema, self._decl, rules.NEWEST).rules
-                self._compiled = [Rule(rule, self._schema) for rule in made if rule.program is not None or rule.error]
+                compiled = [Rule(rule, self._schema) for rule in made if rule.program is not None or rule.error]
+            # Whole or not at all: objects are checked beside the loop, too.
+            self._compiled = compiled
         return self._compiled
 
     @property
@@ -108,12 +110,13 @@ class Rules:
     def members(self) -> dict[str, Rules]:
         """Named members with rules at or below them."""
         if self._members is None:
-            self._members = {}
+            members: dict[str, Rules] = {}
             for name, member in self.node.properties.items():
                 if member.has_rules:
                     made = self._member(name, member)
                     if made is not None:
-                        self._members[name] = made
+                        members[name] = made
+            self._members = members
         return self._members
 
     def _member(self, name: str, member: Node) -> Rules | None:

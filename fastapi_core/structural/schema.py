@@ -27,6 +27,8 @@ _SKIPPED: Final = FieldError(
     "validation",
 )
 Warn = Callable[[str], None]
+Found = tuple[Sequence[FieldError], Sequence[FieldError]]
+"""Errors of the schema's own words; those of embedded objects and of lists."""
 
 
 class Schema:
@@ -76,46 +78,47 @@ class Schema:
         old: Json | None = None,
         *,
         status: bool = False,
-        before: Sequence[FieldError] = (),
+        before: Callable[[], Sequence[FieldError]] = tuple,
+        between: Sequence[FieldError] = (),
         warn: Warn | None = None,
     ) -> list[FieldError]:
         """Everything that is wrong with an object, in the reference's order.
 
         With `old` what has not changed is forgiven; failed expressions that are forgiven go to `warn`. `status`: the
-        write changes the status only, and only that is looked at besides expressions. `before` are the errors already
-        found in other ways: with some of them expressions are not tried.
+        write changes the status only, and only that is looked at besides expressions. `between` are errors found in other
+        ways that stand behind those of the schema's own words; `before` finds those that stand before all of them, and
+        is asked where there are expressions, for with some errors these are not tried.
         """
         node = self.node
         correlated = None if old is None else Correlated(tree, old, node)
-        errors = self._status_errors(tree, old, correlated) if status else self._errors(tree, old, correlated)
+        found, more = self._status_errors(tree, old, correlated) if status else self._errors(tree, old, correlated)
+        errors = [*found, *between, *more]
         if not node.has_rules:
             return errors
-        if any(error.type in _BLOCKING for error in (*before, *errors)):
+        if any(error.type in _BLOCKING for error in (*before(), *errors)):
             return [*errors, _SKIPPED]
         return errors + self._expressions(tree, old, correlated, warn)
 
-    def _errors(self, tree: Json, old: Json | None, correlated: Correlated | None) -> list[FieldError]:
+    def _errors(self, tree: Json, old: Json | None, correlated: Correlated | None) -> Found:
         node = self.node
         if check_of(node)(tree):
-            return []
-        errors = strict.errors_of(tree, node, correlated)
-        errors += embedded.validate(tree, node, embedded=False)
+            return (), ()
+        more = embedded.validate(tree, node, embedded=False)
         if old is None or not listtypes.duplicates(old, node):
-            errors += listtypes.duplicates(tree, node)
-        return errors
+            more += listtypes.duplicates(tree, node)
+        return strict.errors_of(tree, node, correlated), more
 
-    def _status_errors(self, tree: Json, old: Json | None, correlated: Correlated | None) -> list[FieldError]:
+    def _status_errors(self, tree: Json, old: Json | None, correlated: Correlated | None) -> Found:
         node = self.node
         member = node.properties.get("status")
         errors: list[FieldError] = []
         if member is not None and "status" in tree and not check_of(member)(tree["status"]):
             before = None if correlated is None else correlated.member("status")
             errors = strict.errors_of(tree["status"], member, before, "status")
-        if node.has_lists:
-            found = listtypes.duplicates(tree, node)
-            if found and (old is None or not listtypes.duplicates(old, node)):
-                errors += found
-        return errors
+        found = listtypes.duplicates(tree, node) if node.has_lists else []
+        if found and old is not None and listtypes.duplicates(old, node):
+            return errors, ()
+        return errors, found
 
     def _expressions(
         self, tree: Json, old: Json | None, correlated: Correlated | None, warn: Warn | None

@@ -55,7 +55,7 @@ PUT_OFF = (
     "fastapi_core.structural",
 )  # fmt: skip
 #: Modules at the most when a server is ready that found its objects in the store: of this package, and all.
-OWN, ALL = 245, 445
+OWN, ALL = 250, 450
 
 
 @pytest.fixture(scope="module")

@@ -116,6 +116,39 @@ def test_documents_follow_at_once(world: World) -> None:
     assert f"apis/{world.group}/v1" not in world.api("GET", "/openapi/v3")[1]["paths"]
 
 
+def test_who_sees_a_definition_established_finds_its_group(world: World) -> None:
+    """Operators look a group up once, when they are told that one of its definitions has changed."""
+    watching, looking = Api(world.api.server), Api(world.api.server)
+    version = world.api("GET", CRDS)[1]["metadata"]["resourceVersion"]
+    target = f"{CRDS}?watch=1&resourceVersion={version}&timeoutSeconds=60"
+    watching.connection.request("GET", target, headers={"Authorization": f"Bearer {watching.token}"})
+    answer = watching.connection.getresponse()
+    for number in range(10):
+        world.group = f"g{number}-{uuid4().hex[:8]}.example.test"
+        world.define()
+        for line in answer:
+            conditions = json.loads(line)["object"]["status"]["conditions"] or ()
+            if {("Established", "True")} & {(c["type"], c["status"]) for c in conditions}:
+                break
+        groups = {group["name"] for group in looking("GET", "/apis")[1]["groups"]}
+        assert world.group in groups
+        assert world.api("DELETE", world.crd())[0] == 200
+        next(line for line in answer if json.loads(line)["type"] == "DELETED")
+    watching.connection.close()
+    looking.connection.close()
+
+
+def test_a_definition_stays_structural(world: World) -> None:
+    """No request makes one otherwise, so its condition is only for what has come into the store by other ways."""
+    world.define()
+    bad = [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"properties": {"a": {}}}}}]
+    for change in ({"versions": bad}, {"preserveUnknownFields": True}):
+        status, told = world.api("PATCH", world.crd(), {"spec": change}, MERGE)
+        assert (status, told["reason"]) == (422, "Invalid")
+    world.served()
+    assert "NonStructuralSchema" not in world.conditions("foos")
+
+
 def test_a_changing_definition_is_never_half_served(world: World) -> None:
     world.define()
     world.served()

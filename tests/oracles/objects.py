@@ -30,6 +30,13 @@ def head(tree: Tree) -> bytes:
     return b"{"
 
 
+def without(value: Any, name: str) -> Any:
+    """The value with null for every member of a name."""
+    if isinstance(value, dict):
+        return {key: None if key == name else without(inner, name) for key, inner in value.items()}
+    return [without(inner, name) for inner in value] if isinstance(value, list) else value
+
+
 def labels(tree: Tree) -> dict[str, str]:
     found = tree["metadata"].get("labels")
     return {k: v for k, v in found.items() if isinstance(v, str)} if isinstance(found, dict) else {}

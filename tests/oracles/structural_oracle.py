@@ -182,7 +182,21 @@ def _array(value: list[Any], schema: Schema) -> bool:
     )
 
 
+def _resource(value: dict[str, Any]) -> bool:
+    """Whether an object inside of another says what it is. Of metadata only the values of labels are looked at here."""
+    version, kind = value.get("apiVersion"), value.get("kind")
+    return (
+        isinstance(version, str)
+        and re.fullmatch("[^/]+(/[^/]*)?", version) is not None
+        and isinstance(kind, str)
+        and re.fullmatch("[A-Za-z][A-Za-z0-9-]*", kind) is not None
+        and all(re.fullmatch("[a-z0-9]*", label) for label in value.get("metadata", {}).get("labels", {}).values())
+    )
+
+
 def _object(value: dict[str, Any], schema: Schema) -> bool:
+    if schema.get("x-kubernetes-embedded-resource") and not _resource(value):
+        return False
     if not schema.get("minProperties", 0) <= len(value) <= schema.get("maxProperties", 10**9):
         return False
     if any(name not in value for name in schema.get("required") or ()):

@@ -83,6 +83,24 @@ def test_stored_values(tree: dict[str, Any], revision: int, later: int) -> None:
     assert moved.at_revision(revision).json() == want
 
 
+NAMED = st.recursive(
+    st.sampled_from([None, 1, '"named":', ',"named":{', '"', "\\"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["named", 'x"named', '"named":', ',"named', "other"]), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(NAMED)
+def test_trees_without_a_member(value: Any) -> None:
+    tree = {"kind": "A", "apiVersion": "v1", "metadata": {"name": "a"}, "spec": value}
+    obj = cached(orjson.dumps(tree))
+    assert obj.tree_without(b"named") == oracle.without(oracle.with_revision(tree, 7), "named")
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.lists(TREES, max_size=4), st.binary(max_size=8), st.binary(max_size=8), st.booleans())
 def test_list_document(trees: list[dict[str, Any]], head: bytes, tail: bytes, whole: bool) -> None:

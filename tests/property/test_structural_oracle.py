@@ -9,25 +9,38 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastapi_core.structural import compiled, problems, strict
+from fastapi_core.structural import compiled, embedded, problems, strict
 from fastapi_core.structural.checks import check_of
 from fastapi_core.structural.correlation import same
 from tests.oracles import structural_oracle as oracle
 
+PRESERVE = "x-kubernetes-preserve-unknown-fields"
 NAMES = ["a", "b", "c", "d"]
 Schema = dict[str, Any]
 
-SCALARS = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-3, 6),
-    st.sampled_from([1.5, 2.0, -1.0, 10**20]),
-    st.sampled_from(["", "a", "ab", "x1"]),
-)
+TEXTS = st.sampled_from(["", "a", "ab", "x1"])
+REALS = st.sampled_from([1.5, 2.0, -1.0, 10**20])
+SCALARS = st.one_of(st.none(), st.booleans(), st.integers(-3, 6), REALS, TEXTS)
+METADATA = st.sampled_from([{}, {"name": "x"}, {"labels": {"l": "good"}}, {"labels": {"l": "b!d"}}])
+
+
+def _resources(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """What may stand where an object inside of another is expected."""
+    return st.fixed_dictionaries(
+        {
+            "kind": st.sampled_from(["Pod", "Pod", "", "pod_", 1]),
+            "apiVersion": st.sampled_from(["v1", "a/v1", "a/b/c"]),
+        },
+        optional={"metadata": METADATA, **dict.fromkeys([*NAMES, "z"], inner)},
+    )
+
+
 VALUES = st.recursive(
     SCALARS,
     lambda inner: st.one_of(
-        st.lists(inner, max_size=4), st.dictionaries(st.sampled_from([*NAMES, "z"]), inner, max_size=5)
+        st.lists(inner, max_size=4),
+        st.dictionaries(st.sampled_from([*NAMES, "z"]), inner, max_size=5),
+        _resources(inner),
     ),
     max_leaves=14,
 )
@@ -70,13 +83,15 @@ def value_schemas(draw: st.DrawFn, kind: str, depth: int = 1) -> Schema:
 @st.composite
 def schemas(draw: st.DrawFn, depth: int = 3) -> Schema:
     kinds = ["string", "integer", "number", "boolean", "any", "either"] + (
-        ["object", "object", "array"] if depth else []
+        ["object", "object", "array", "resource"] if depth else []
     )
     kind = draw(st.sampled_from(kinds))
     if kind == "any":
         return {"x-kubernetes-preserve-unknown-fields": True}
     if kind == "either":
-        return {"x-kubernetes-int-or-string": True, **draw(st.sampled_from([{}, {"nullable": True}]))}
+        return draw(_either())
+    if kind == "resource":
+        return draw(_embedded(depth))
     made = {"type": kind, **draw(LIMITS[kind])}
     if draw(st.booleans()):
         made["nullable"] = True
@@ -89,6 +104,31 @@ def schemas(draw: st.DrawFn, depth: int = 3) -> Schema:
         inner = value_schemas(kind)
         made[junctor] = draw(inner if junctor == "not" else st.lists(inner, min_size=1, max_size=3))
     return made
+
+
+def _either() -> st.SearchStrategy[Schema]:
+    """Integers or strings, as declared in each of the forms there are."""
+    both = [{"type": "integer"}, {"type": "string"}]
+    forms = [
+        {},
+        {"nullable": True},
+        {"anyOf": both},
+        {"allOf": [{"anyOf": both}, {"pattern": "^a"}]},
+        {"pattern": "b$"},
+    ]
+    return st.sampled_from([{"x-kubernetes-int-or-string": True, **form} for form in forms])
+
+
+@st.composite
+def _embedded(draw: st.DrawFn, depth: int) -> Schema:
+    """An object that stands inside of another one."""
+    made: Schema = {"type": "object", "x-kubernetes-embedded-resource": True}
+    if draw(st.booleans()):
+        made["x-kubernetes-preserve-unknown-fields"] = True
+    if len(made) < 3 or draw(st.booleans()):
+        names = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=2, unique=True))
+        made["properties"] = {name: draw(schemas(depth - 1)) for name in names}
+    return made | draw(st.sampled_from([{}, {"nullable": True}]))
 
 
 def _with_default(schema: Schema, value: Any) -> Schema:
@@ -119,13 +159,49 @@ def _array_parts(draw: st.DrawFn, depth: int) -> Schema:
     if items.get("type") == "object" and items.get("properties") and draw(st.booleans()):
         keys = draw(st.lists(st.sampled_from(sorted(items["properties"])), min_size=1, max_size=2, unique=True))
         return {"items": items, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys}
-    return {"items": items, **draw(st.sampled_from([{}, {"x-kubernetes-list-type": "set"}]))}
+    modes = [{}, {}, {"x-kubernetes-list-type": "set"}, {"x-kubernetes-list-type": "atomic"}, {PRESERVE: True}]
+    return {"items": items, **draw(st.sampled_from(modes))}
+
+
+@st.composite
+def fitting(draw: st.DrawFn, schema: Schema) -> Any:
+    """A value such as the schema has in mind, mostly."""
+    if draw(st.integers(0, 11)) == 0:
+        return draw(VALUES)
+    kind = schema.get("type")
+    if kind == "object":
+        return draw(_members_of(schema))
+    if kind == "array":
+        return draw(st.lists(fitting(schema["items"]), max_size=3))
+    if schema.get("x-kubernetes-int-or-string"):
+        return draw(st.sampled_from([1, "a", "ab", "b"]))
+    return draw(
+        {"string": TEXTS, "integer": st.integers(-3, 6), "number": REALS, "boolean": st.booleans()}.get(kind, VALUES)
+    )  # type: ignore[arg-type, call-overload]
+
+
+@st.composite
+def _members_of(draw: st.DrawFn, schema: Schema) -> dict[str, Any]:
+    known = {**(schema.get("properties") or {})}
+    if isinstance(schema.get("additionalProperties"), dict):
+        known = dict.fromkeys(draw(st.lists(st.sampled_from(NAMES), max_size=3)), schema["additionalProperties"])
+    made = {name: draw(fitting(inner)) for name, inner in known.items() if draw(st.integers(0, 4))}
+    if draw(st.integers(0, 3)) == 0:
+        made["z"] = draw(VALUES)
+    if schema.get("x-kubernetes-embedded-resource"):
+        made |= draw(
+            st.sampled_from([{"kind": "Pod", "apiVersion": "v1"}, {"kind": "Pod"}, {"kind": "", "apiVersion": "v1"}])
+        )
+        made |= draw(st.one_of(st.just({}), st.fixed_dictionaries({"metadata": METADATA})))
+    return made
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[Schema, dict[str, Any]]:
     schema: Schema = {"type": "object", **draw(_object_parts(3).filter(lambda parts: "properties" in parts))}
-    return schema, draw(st.dictionaries(st.sampled_from([*NAMES, "kind", "zz"]), VALUES, max_size=5))
+    if draw(st.integers(0, 3)) == 0:
+        return schema, draw(st.dictionaries(st.sampled_from([*NAMES, "kind", "zz"]), VALUES, max_size=5))
+    return schema, draw(_members_of(schema))
 
 
 @settings(max_examples=200, deadline=None)
@@ -153,6 +229,7 @@ def test_fast_and_exact_agree(case: tuple[Schema, dict[str, Any]]) -> None:
     from fastapi_core.structural import listtypes
 
     exact = strict.errors_of(tree, node, None) + listtypes.duplicates(tree, node)
+    exact += embedded.validate(tree, node, embedded=False)
     assert check_of(node)(tree) == (exact == [])
 
 

@@ -55,10 +55,11 @@ def variables_of(spec: Tree, *, params: bool) -> Variables:
     """The variables of a policy of either kind; each may use those before it."""
     types: dict[str, Type] = {}
     expressions: dict[str, Expression] = {}
+    environment = policy_environment(types, params=params, version=STORED)
     for item in spec.get("variables") or ():
-        environment = policy_environment(types, params=params, version=STORED)
         found = expressions[item["name"]] = Expression(item["expression"], environment)
         types[item["name"]] = found.program.type if found.program is not None else DYN
+        environment.put_variable(item["name"], types[item["name"]])
     return Variables(types, expressions)
 
 

@@ -102,11 +102,9 @@ class _Check:
         if params is not None:
             known["params"] = params
         plain = Environment(known, version=STORED)
-        types: dict[str, Type] = {}
-        self._environment = plain.extended({"variables": variables_decl(types)})
+        self._environment = plain.extended({"variables": variables_decl({})})
         for item in variables:
-            types[item["name"]] = _type(item["expression"], self._environment)
-            self._environment = plain.extended({"variables": variables_decl(types)})
+            self._environment.put_variable(item["name"], _type(item["expression"], self._environment))
 
     def problem(self, text: str) -> str:
         """What is wrong with an expression, with a line break at the end; empty when nothing is."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -70,10 +71,14 @@ def validate_config_map(new: Tree, old: Tree | None) -> list[FieldError]:
         if key in binary
     ]
     errors += _keys(binary, "binaryData")
-    total = sum(len((text or "").encode()) for text in data.values()) + sum(map(len, map(_decoded, binary.values())))
+    total = _bytes(data.values()) + sum(map(len, map(_decoded, binary.values())))
     if total > LIMIT:
         errors.append(FieldError("Too long", "[]", f"may not be more than {LIMIT} bytes"))
     return errors
+
+
+def _bytes(texts: Iterable[str | None]) -> int:
+    return sum([len(text) if text.isascii() else len(text.encode()) for text in texts if text])
 
 
 def validate_secret(new: Tree, old: Tree | None) -> list[FieldError]:

@@ -6,7 +6,9 @@ What all versions have in common the reference keeps once, and names it so in er
 
 from __future__ import annotations
 
+from base64 import b64decode
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from fastapi_core import structural
 from fastapi_core.apis.validation import formats
@@ -21,6 +23,8 @@ _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 _SIMPLE: Final = "must be a simple json path starting with ."
 _APPROVAL: Final = "api-approved.kubernetes.io"
+_POLICY: Final = "https://github.com/kubernetes/enhancements/pull/1111"
+_LONGEST_WARNING: Final = 256
 _NAME: Final = 'must be spec.names.plural+"."+spec.group'
 #: Member of a version -> where its common value stands.
 _SHARED: Final = (
@@ -47,6 +51,9 @@ def definition(tree: Tree, path: str, report: Report) -> None:
     common = _common(versions)
     _preserve_start(spec, versions, report)
     _versions(spec, versions, common, report)
+    for member in ("plural", "singular", "kind", "listKind"):
+        if not names.get(member):
+            report.required(f".spec.names.{member}")
     _names(names, ".spec.names", report)
     if "validation" in common:
         _extras(common, ".spec", report)
@@ -58,38 +65,75 @@ def definition(tree: Tree, path: str, report: Report) -> None:
         _finish(tree, versions, report)
 
 
-def _finish(tree: Tree, versions: list[Tree], report: Report, before: list[str] | None = None) -> None:
+def _finish(tree: Tree, versions: list[Tree], report: Report) -> None:
     """What the reference checks after the spec."""
     spec: Tree = tree.get("spec") or {}
     group = spec.get("group") or ""
-    _stored((tree.get("status") or {}).get("storedVersions") or [], versions, report, before)
-    protected = group in ("k8s.io", "kubernetes.io") or group.endswith((".k8s.io", ".kubernetes.io"))
-    if protected and not ((tree.get("metadata") or {}).get("annotations") or {}).get(_APPROVAL):
-        text = (
-            f'protected groups must have approval annotation "{_APPROVAL}", see '
-            "https://github.com/kubernetes/enhancements/pull/1111"
-        )
-        report.required(f".metadata.annotations[{_APPROVAL}]", text)
-    if spec.get("preserveUnknownFields"):
+    _stored((tree.get("status") or {}).get("storedVersions") or [], versions, report)
+    if group in ("k8s.io", "kubernetes.io") or group.endswith((".k8s.io", ".kubernetes.io")):
+        _approved(_note(tree), report)
+    if spec.get("preserveUnknownFields") and not ((report.old or {}).get("spec") or {}).get("preserveUnknownFields"):
         text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
         report.invalid(".spec.preserveUnknownFields", True, text)
 
 
+def _joined(path: str, value: str, problems: list[str], report: Report, start: str = "") -> None:
+    """One error for all that is wrong with a name."""
+    if problems:
+        report.invalid(path, value, start + ",".join(problems))
+
+
+def _note(tree: Tree) -> str:
+    """What a definition says of its approval."""
+    return ((tree.get("metadata") or {}).get("annotations") or {}).get(_APPROVAL) or ""
+
+
+def _approval(note: str) -> str:
+    if not note or note.startswith("unapproved"):
+        return "unapproved" if note else "missing"
+    try:
+        parts = urlsplit(note)
+    except ValueError:
+        return "invalid"
+    return "approved" if parts.scheme and parts.netloc else "invalid"
+
+
+def _approved(note: str, report: Report) -> None:
+    """A protected group needs somebody's approval; a definition may go on without."""
+    state = _approval(note)
+    if report.old is not None and _approval(_note(report.old)) == state:
+        return
+    at = f".metadata.annotations[{_APPROVAL}]"
+    start, end = f'protected groups must have approval annotation "{_APPROVAL}"', f", see {_POLICY}"
+    if state == "missing":
+        report.required(at, start + end)
+    elif state == "invalid":
+        report.invalid(at, note, f'{start} with either a URL or a reason starting with "unapproved"{end}')
+
+
 def definition_update(tree: Tree, path: str, report: Report) -> None:
-    definition(tree, path, report)
     spec: Tree = tree.get("spec") or {}
     old: Tree = report.old or {}
     before: Tree = old.get("spec") or {}
-    established = any(
-        condition.get("type") == "Established" and condition.get("status") == "True"
-        for condition in (old.get("status") or {}).get("conditions") or ()
-    )
+    if spec == before and tree.get("status") != old.get("status"):
+        # Written through the status: nothing else can have changed.
+        _names((tree.get("status") or {}).get("acceptedNames") or {}, ".status.acceptedNames", report)
+        return
+    definition(tree, path, report)
+    established = _established(old)
     members: list[tuple[str, ...]] = [("scope",), ("names", "kind")] if established else []
     for member in [*members, ("group",), ("names", "plural")]:
         new_value, old_value = _value(spec, member), _value(before, member)
         if new_value != old_value:
             report.invalid(".spec." + ".".join(member), new_value or "", IMMUTABLE)
-    _finish(tree, spec.get("versions") or [], report, before=((old.get("status") or {}).get("storedVersions") or []))
+    _finish(tree, spec.get("versions") or [], report)
+
+
+def _established(tree: Tree) -> bool:
+    return any(
+        condition.get("type") == "Established" and condition.get("status") == "True"
+        for condition in (tree.get("status") or {}).get("conditions") or ()
+    )
 
 
 def _value(tree: Any, steps: tuple[str, ...]) -> Any:
@@ -105,7 +149,7 @@ def _group(group: str, report: Report) -> None:
     problems = formats.subdomain(group)
     if not problems and "." not in group:
         problems = ["should be a domain with at least one dot"]
-    report.each_invalid(".spec.group", group, problems)
+    _joined(".spec.group", group, problems, report)
 
 
 def _common(versions: list[Tree]) -> Tree:
@@ -146,12 +190,13 @@ def _versions(spec: Tree, versions: list[Tree], common: Tree, report: Report) ->
         unique = unique and name not in seen
         seen.add(name)
         storage += bool(version.get("storage"))
-        report.each_invalid(at + ".name", name, formats.label1035(name))
+        _joined(at + ".name", name, formats.label1035(name), report)
         warning = version.get("deprecationWarning")
-        if warning is not None and not version.get("deprecated"):
-            report.invalid(at + ".deprecationWarning", warning, "can only be set for deprecated versions")
+        if warning is not None:
+            for text in _warning_texts(warning, deprecated=bool(version.get("deprecated"))):
+                report.invalid(at + ".deprecationWarning", warning, text)
         own = {shared: version.get(member) for member, shared in _SHARED if shared not in common}
-        if own and _schema(version) is not None:
+        if own:
             _extras(own, at, report, schema_name="schema", schema=version.get("schema"))
     if not unique:
         report.invalid(".spec.versions", versions, "must contain unique version names")
@@ -160,27 +205,42 @@ def _versions(spec: Tree, versions: list[Tree], common: Tree, report: Report) ->
         report.invalid(".spec.versions", spec.get("versions"), text)
     first = (versions[0].get("name") or "") if versions else ""
     if first:
-        report.each_invalid(".spec.version", first, formats.label1035(first))
+        _joined(".spec.version", first, formats.label1035(first), report)
+
+
+def _warning_texts(warning: str, *, deprecated: bool) -> list[str]:
+    """What is wrong with the warning of a version."""
+    if not deprecated:
+        return ["can only be set for deprecated versions"]
+    texts = []
+    if len(warning.encode()) > _LONGEST_WARNING:
+        texts.append(f"must be <= {_LONGEST_WARNING} characters long")
+    if not warning:
+        texts.append("must not be an empty string")
+    for index, character in enumerate(warning):
+        if not character.isprintable():
+            place = len(warning[:index].encode())
+            texts.append(
+                f"must only contain printable UTF-8 characters; non-printable character found at index {place}"
+            )
+            break
+    return texts
 
 
 def _names(names: Tree, path: str, report: Report) -> None:
-    for member in ("plural", "singular", "kind", "listKind"):
-        if not names.get(member):
-            report.required(f"{path}.{member}")
     for member in ("plural", "singular"):
         value = names.get(member)
         if value:
-            report.each_invalid(f"{path}.{member}", value, formats.label1035(value))
+            _joined(f"{path}.{member}", value, formats.label1035(value), report)
     for member in ("kind", "listKind"):
         value = names.get(member)
         if value:
-            problems = [_MIXED + problem for problem in formats.label1035(value.lower())]
-            report.each_invalid(f"{path}.{member}", value, problems)
-    if names.get("kind") and names.get("kind") == names.get("listKind"):
-        report.invalid(path + ".listKind", names["listKind"], "kind and listKind may not be the same")
+            _joined(f"{path}.{member}", value, formats.label1035(value.lower()), report, start=_MIXED)
     for member in ("shortNames", "categories"):
         for index, value in enumerate(names.get(member) or ()):
-            report.each_invalid(f"{path}.{member}[{index}]", value, formats.label1035(value))
+            _joined(f"{path}.{member}[{index}]", value, formats.label1035(value), report)
+        if member == "shortNames" and names.get("kind") and names.get("kind") == names.get("listKind"):
+            report.invalid(path + ".listKind", names["listKind"], "kind and listKind may not be the same")
 
 
 def _extras(
@@ -207,7 +267,10 @@ def _extras(
         _column(column, f"{path}.additionalPrinterColumns[{index}]", report)
     fields = parts.get("selectableFields") or []
     if fields and found is None:
-        report.invalid(path + ".selectableFields", "", "may only be set when validations.schema is included")
+        text = "may only be set when validations.schema is included"
+        if schema_name == "schema":
+            text = "may only be set when `version.schema.openAPIV3Schema` is not included"
+        report.invalid(path + ".selectableFields", "", text)
     elif fields:
         _selectable(fields, found or {}, path + ".selectableFields", report)
 
@@ -228,10 +291,10 @@ def _scale(scale: Tree, path: str, report: Report) -> None:
         if not value:
             if needed:
                 report.required(at)
-        elif not value.startswith(".") or "[" in value:
+        elif not value.startswith("."):
             report.invalid(at, value, _SIMPLE)
-        elif value.split(".")[1] not in roots:
-            under = f"under .{roots[0]}" if needed else "under either .status or .spec"
+        elif not value.startswith(tuple(f".{root}." for root in roots)):
+            under = f"under .{roots[0]}" if needed else "under either .spec or .status"
             report.invalid(at, value, f"should be a json path {under}")
 
 
@@ -316,27 +379,40 @@ def _client(client: Tree, path: str, report: Report) -> None:
         webhook_url(url, path + ".url", report)
     else:
         webhook_service(service or {}, path + ".service", report)
+    bundle = client.get("caBundle")
+    if bundle and report.old is not None and _established(report.old) and not _sound(bundle):
+        before = _value(report.old, ("spec", "conversion", "webhook", "clientConfig", "caBundle"))
+        if not before or _sound(before):
+            text = "unable to load root certificates: unable to parse bytes as PEM block"
+            report.invalid(path + ".caBundle", bundle, text)
 
 
-def _stored(stored: list[str], versions: list[Tree], report: Report, before: list[str] | None) -> None:
-    """Versions in which objects have been written stay; the one for writing is among them.
+def _sound(bundle: str) -> bool:
+    """Whether a bundle holds certificates."""
+    import ssl
 
-    `before` are those of the object that is updated: what its status writer adds or leaves out is not looked at."""
+    try:
+        ssl.create_default_context(cadata=b64decode(bundle, validate=True).decode("ascii"))
+    except (ssl.SSLError, ValueError):
+        return False
+    return True
+
+
+def _stored(stored: list[str], versions: list[Tree], report: Report) -> None:
+    """Versions in which objects have been written stay; the one for writing is among them."""
     at = ".status.storedVersions"
     if not stored:
         report.invalid(at, None, "must have at least one stored version")
         return
+    for version in versions:
+        if version.get("storage") and (version.get("name") or "") not in stored:
+            report.invalid(at, stored, f"must have the storage version {version.get('name') or ''}")
     names = [version.get("name") or "" for version in versions]
-    writing = [version.get("name") or "" for version in versions if version.get("storage")]
     for index, name in enumerate(stored):
-        if name not in names and (before is None or name in before):
+        if name not in names:
             text = (
                 f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions "
                 f"until a storage migration ensures no data remains persisted in {name} and removes {name} from "
                 "status.storedVersions"
             )
             report.invalid(f"{at}[{index}]", name, text)
-        elif name in writing:
-            writing.remove(name)
-    for name in writing if before is None else ():
-        report.invalid(at, stored, f"must have the storage version {name}")

@@ -45,13 +45,17 @@ class PolicyExpressions:
         self._params = spec.get("paramKind") is not None
         self._report = report
         self._types: dict[str, Type] = {}
+        self._environments: dict[tuple[bool, bool], Environment] = {}
 
     def _compile(
         self, text: str, returns: Sequence[Type], path: str, *, authorizer: bool = True, patches: bool = False
     ) -> Type | None:
         from fastapi_core.cel.admission import policy_environment
 
-        environment = policy_environment(self._types, params=self._params, authorizer=authorizer, patches=patches)
+        environment = self._environments.get((authorizer, patches))
+        if environment is None:
+            environment = policy_environment(self._types, params=self._params, authorizer=authorizer, patches=patches)
+            self._environments[authorizer, patches] = environment
         return compiled(text.strip(), environment, returns, path, self._report)
 
     def condition(self, text: str, path: str) -> None:
@@ -61,7 +65,9 @@ class PolicyExpressions:
         """One variable, which the expressions after it may use whatever became of it."""
         from fastapi_core.cel.types import DYN
 
-        self._types[name] = self._compile(text, (), path, patches=patches) or DYN
+        found = self._types[name] = self._compile(text, (), path, patches=patches) or DYN
+        for environment in self._environments.values():
+            environment.put_variable(name, found)
 
     def validation(self, text: str, path: str) -> None:
         from fastapi_core.cel.types import BOOL
@@ -90,7 +96,7 @@ class PolicyExpressions:
 def device_selector(text: str, path: str, report: Report) -> None:
     """An expression that selects devices."""
     from fastapi_core import cel
-    from fastapi_core.cel.devices import COST_LIMIT, device_environment
+    from fastapi_core.cel.devices import COST_LIMIT, device_declaration, device_environment
     from fastapi_core.cel.estimate import estimate
     from fastapi_core.cel.types import BOOL, is_dyn
 
@@ -104,5 +110,5 @@ def device_selector(text: str, path: str, report: Report) -> None:
         return
     if program.type != BOOL and not is_dyn(program.type):
         report.invalid(path, text, f"must evaluate to bool or the unknown type, not {program.type}")
-    elif estimate(program.node).high > COST_LIMIT:
+    elif estimate(program.node, device_declaration(), "device").high > COST_LIMIT:
         report.forbidden(path, "too complex, exceeds cost limit")

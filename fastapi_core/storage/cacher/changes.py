@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fastapi_core._ext.objects import CachedObject
+
+if TYPE_CHECKING:
+    from fastapi_core._ext.selector import Matcher
 
 ADDED: Final = "ADDED"
 MODIFIED: Final = "MODIFIED"
@@ -49,6 +52,16 @@ class Change:
             last = self.previous.at_revision(self.revision)
             self._departed = Change(last, self.previous, self.revision, deleted=True).event
         return self._departed
+
+    def seen(self, matcher: Matcher | None) -> WatchEvent | None:
+        """What somebody sees who selects objects; None when it is nothing to them."""
+        if matcher is None:
+            return self.event
+        selected = not self.deleted and matcher.matches(self.object)
+        before = self.previous is not None and matcher.matches(self.previous)
+        if selected:
+            return self.event if before else WatchEvent(ADDED, self)
+        return self.departure() if before else None
 
     def forget(self) -> None:
         """Empty the memos."""

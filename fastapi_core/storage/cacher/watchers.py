@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 
 from fastapi_core._ext.selector import Matcher, selectable_fields
-from fastapi_core.storage.cacher.changes import ADDED, Change, WatchEvent
+from fastapi_core.storage.cacher.changes import Change, WatchEvent
 from fastapi_core.storage.cacher.matching import Extract
 
 Deliver = Callable[[list[WatchEvent]], None]
@@ -39,14 +39,7 @@ class Group:
 
     def sees(self, change: Change) -> WatchEvent | None:
         """What a change in the scope is to this group."""
-        matcher = self.matcher
-        if matcher is None:
-            return change.event
-        selected = not change.deleted and matcher.matches(change.object)
-        before = change.previous is not None and matcher.matches(change.previous)
-        if selected:
-            return change.event if before else WatchEvent(ADDED, change)
-        return change.departure() if before else None
+        return change.seen(self.matcher)
 
     def covers(self, relative: str, name: str) -> bool:
         """Whether a key below the resource and the name of its object are in scope."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import TypeVar
 from fastapi_core.storage.interface import Code, Events, KeyValue, Listener, Page, StorageError
 from fastapi_core.storage.keys import FIRST_REVISION, check_write
 from fastapi_core.storage.listeners import Listeners
-from fastapi_core.storage.sqlite import backup
+from fastapi_core.storage.sqlite import backup, clock
 from fastapi_core.storage.sqlite.group import Write
 from fastapi_core.storage.sqlite.reader import Reader
 from fastapi_core.storage.sqlite.settings import Settings
@@ -88,10 +87,10 @@ class SqliteStorage:
         return self._compacted
 
     def create(self, key: str, value: bytes, *, ttl: float = 0) -> Awaitable[int]:
-        return self._write(key, value, None, time.time() + ttl if ttl > 0 else None)
+        return self._write(key, value, None, clock.now() + ttl if ttl > 0 else None)
 
     def update(self, key: str, value: bytes, *, expected: int, ttl: float = 0) -> Awaitable[int]:
-        return self._write(key, value, expected, time.time() + ttl if ttl > 0 else None)
+        return self._write(key, value, expected, clock.now() + ttl if ttl > 0 else None)
 
     def delete(self, key: str, *, expected: int) -> Awaitable[int]:
         return self._write(key, None, expected, None)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from fastapi_core.records import dataclass
 from fastapi_core.storage.interface import Code, Event, StorageError
-from fastapi_core.storage.sqlite import group, schema, turns
+from fastapi_core.storage.sqlite import clock, group, schema, turns
 from fastapi_core.storage.sqlite.group import Write
 from fastapi_core.storage.sqlite.lock import DirectoryLock
 from fastapi_core.storage.sqlite.settings import Settings
@@ -262,7 +262,7 @@ class Worker:
         elif self._log_used:
             due.append(self._last_write + self._settings.quiet_seconds - now)
         if self._next_expiry != float("inf"):
-            due.append(max(self._next_expiry - time.time(), self._expiry_checked + self._settings.expire_seconds - now))
+            due.append(max(self._next_expiry - clock.now(), self._expiry_checked + self._settings.expire_seconds - now))
         return max(0.0, min(due), self._paused_until - now) if due else None
 
     def _upkeep(self) -> None:
@@ -270,7 +270,7 @@ class Worker:
         if now < self._paused_until:
             return
         try:
-            if self._next_expiry <= time.time() and now >= self._expiry_checked + self._settings.expire_seconds:
+            if self._next_expiry <= clock.now() and now >= self._expiry_checked + self._settings.expire_seconds:
                 self._expire(now)
             if self._sweeper.active:
                 if now >= self._sweep_at:
@@ -298,7 +298,7 @@ class Worker:
     def _expire(self, now: float) -> None:
         """Delete keys past their time as ordinary changes."""
         rows = self._connection.execute(
-            "SELECT key, revision FROM current WHERE expiry <= ? ORDER BY expiry LIMIT ?", (time.time(), EXPIRE_KEYS)
+            "SELECT key, revision FROM current WHERE expiry <= ? ORDER BY expiry LIMIT ?", (clock.now(), EXPIRE_KEYS)
         ).fetchall()
         before = self.revision
         if rows:

@@ -262,3 +262,47 @@ def test_merging_keeps_what_is_tolerated(first: list[Tree], second: list[Tree]) 
     assert all(any(tolerations.covers(kept, t) for kept in merged) for t in [*first, *second])
     assert all(kept in [*first, *second] for kept in merged)
     assert tolerations.merge(merged, []) == merged
+
+
+def plainly_merged(first: list[Tree], second: list[Tree]) -> list[Tree]:
+    every = [*first, *second]
+    merged: list[Tree] = []
+    for index, one in enumerate(every):
+        if any(tolerations.covers(kept, one) for kept in merged):
+            continue
+        if any(later != one and tolerations.covers(later, one) for later in every[index + 1 :]):
+            continue
+        merged.append(one)
+    return merged
+
+
+ONE_TOLERATION = st.fixed_dictionaries(
+    {},
+    optional={
+        "key": st.sampled_from(["a", "b"]),
+        "operator": st.sampled_from(["", "Equal", "Exists", "Lt"]),
+        "value": st.sampled_from(["x", "y"]),
+        "effect": st.sampled_from(["", "NoSchedule", "NoExecute"]),
+        "tolerationSeconds": st.integers(-1, 2),
+    },
+)
+
+
+@given(st.lists(ONE_TOLERATION, max_size=8), st.lists(ONE_TOLERATION, max_size=8))
+def test_merging_is_what_comparing_all_pairs_gives(first: list[Tree], second: list[Tree]) -> None:
+    assert tolerations.merge(first, second) == plainly_merged(first, second)
+
+
+def test_merging_many_is_no_quadratic_work() -> None:
+    many = [{"key": f"k{n}", "operator": "Exists", "effect": "NoSchedule"} for n in range(20_000)]
+    compared = 0
+
+    def counted(wide: Tree, narrow: Tree) -> bool:
+        nonlocal compared
+        compared += 1
+        return False
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tolerations, "covers", counted)
+        assert tolerations.merge(many, many) == many
+    assert compared == 0

@@ -64,7 +64,7 @@ class World:
         self.services = Services(stores)
         self.services.own_port = lambda: 1
         self.resolver = Resolver(self.services, Way.CLUSTER)
-        self.registrations = Registrations(stores[APISERVICES])
+        self.registrations = Registrations(stores[APISERVICES], self.directory)
         plain, fetcher = cast("Any", Plain()), cast("Any", self.fetcher)
         self.availability = Availability(
             self.directory, self.resolver, plain, fetcher, self.write, self.metrics, policy
@@ -287,3 +287,28 @@ async def test_documents_are_joined_and_kept_when_a_backend_goes(world: Make) ->
     await store.delete(store.get("", "v1.d.test"))
     await until(lambda: not versions("d.test"))
     assert view(live).group("d.test") is None
+
+
+async def test_what_is_about_to_be_registered_is_listed_and_forgotten(world: Make) -> None:
+    made = await world()
+    directory = made.directory
+    told: list[object] = []
+    directory.listen(lambda before, now: told.append((before, now)))
+    before = directory.generation
+    directory.expect("soon.test", "v1", 1000, 100)
+    assert [service.version for service in directory.group("soon.test")] == ["v1"]
+    assert directory.generation > before
+    directory.forget("soon.test", "v1")
+    assert "soon.test" not in directory.groups
+    assert told == []
+    made.registrations.settle("soon.test", {"v1"}, set())
+    await made.registrations.start()
+    await until(lambda: "v1.soon.test" in directory.services)
+    made.registrations.settle("soon.test", set(), {"v1"})
+    assert "soon.test" not in directory.groups
+    made.registrations.settle("soon.test", {"v1"}, set())
+    assert "soon.test" in directory.groups
+    made.registrations.settle("soon.test", set(), {"v1"})
+    await until(lambda: made.object("v1.soon.test") is None)
+    assert "soon.test" not in directory.groups
+    await made.registrations.stop()

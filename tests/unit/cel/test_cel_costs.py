@@ -40,7 +40,7 @@ def rule_cost(schema: dict[str, object], rule: str) -> int:
     assert decl is not None
     decl = decl.named("selfType")
     environment = cel.Environment({"self": decl, "oldSelf": decl})
-    return estimate(cel.compile_expression(rule, environment).node).high
+    return estimate(cel.compile_expression(rule, environment).node, decl).high
 
 
 def test_rules_of_schemas() -> None:
@@ -55,6 +55,30 @@ def test_rules_of_schemas() -> None:
     assert rule_cost(lists, four) == TOP
     assert rule_cost({"type": "string"}, "self.contains('x')") == 314_574
     assert rule_cost({"type": "integer"}, "self >= oldSelf") == 3
+
+
+def test_what_cannot_be_traced_has_the_size_of_the_whole() -> None:
+    """The items of an alternative: the reference begins a new path there, and takes its first step for the variable."""
+    addresses = {"type": "array", "maxItems": 256, "items": {"type": "string"}}
+    schema = {"type": "object", "properties": {"addresses": addresses, "text": {"type": "string", "maxLength": 100}}}
+    assert rule_cost(schema, "(has(self.addresses) ? self.addresses : []).exists(k, k.contains('/'))") < 3000
+    assert rule_cost(schema, "self.addresses.exists(k, k.contains('/'))") > 10_000_000
+    # A second step is looked for in the object.
+    tops = {"type": "object", "properties": {"name": {"type": "string"}}}
+    schema["properties"]["tops"] = {"type": "array", "maxItems": 2, "items": tops}  # type: ignore[index]
+    assert rule_cost(schema, "self.tops.filter(t, true)[0].name.contains('/')") > 300_000
+    schema["properties"]["name"] = {"type": "string", "maxLength": 10}  # type: ignore[index]
+    assert rule_cost(schema, "self.tops.filter(t, true)[0].name.contains('/')") < 100
+
+
+def test_paths_that_begin_alike_overwrite_each_other() -> None:
+    """How often an inner loop runs is asked last, when another member of the same item may stand in its path's place."""
+    names = {"type": "array", "maxItems": 2, "items": {"type": "string", "maxLength": 1}}
+    item = {"type": "object", "properties": {"names": names, "note": {"type": "string", "maxLength": 100}}}
+    schema = {"type": "object", "properties": {"list": {"type": "array", "maxItems": 10, "items": item}}}
+    apart = rule_cost(schema, "self.list.all(x, x.names.all(y, y != 'a'))")
+    together = rule_cost(schema, "self.list.all(x, x.names.all(y, y != x.note))")
+    assert together > 20 * apart
 
 
 #: Expression -> cost of an evaluation.

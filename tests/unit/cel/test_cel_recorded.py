@@ -68,7 +68,7 @@ def test_rules(path: str, schema: dict[str, Any], rule: dict[str, Any], root: bo
         assert any(refusal in message for message in told)
         return
     assert not any("compilation failed" in message for message in told)
-    over = estimate(program.node).high > RULE_LIMIT
+    over = estimate(program.node, decl).high > RULE_LIMIT
     if expect["status"] == 201:
         # Within lists the cost counts as often as the list has items, so only what is cheap alone is known here.
         assert not over

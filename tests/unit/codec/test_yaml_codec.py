@@ -8,7 +8,7 @@ import yaml as pyyaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastapi_core.codec import yaml
+from fastapi_core.codec import yaml, yaml_print
 from fastapi_core.codec import yaml_scalars as scalars
 from fastapi_core.codec.json import MAX_DEPTH, DecodeError
 
@@ -333,3 +333,43 @@ def test_depth_is_limited() -> None:
 
 def test_the_parser_of_libyaml_is_used_where_there_is_one() -> None:
     assert yaml._Parser is (pyyaml.CSafeLoader if pyyaml.__with_libyaml__ else pyyaml.SafeLoader)
+
+
+LONG = st.lists(
+    st.sampled_from(
+        ["word", "a-longer-one", "12", ": ", "#", "'", '"', "\n", "\n\n", " ", "\u00e9", "\U0001f600", "-", "yes"]
+    ),
+    max_size=40,
+).map(" ".join)
+PRINTED = st.recursive(
+    st.one_of(
+        st.none(), st.booleans(), st.integers(), TEXTS, LONG, st.sampled_from(["Always", "10.0.0.1", "f:a:b", "a:"])
+    ),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(TEXTS | LONG | st.sampled_from(["f:a", "f:a:", "k:{}", "."]), inner, max_size=4)
+    ),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=200)
+@given(PRINTED)
+def test_documents_are_what_libyaml_prints(tree: Any) -> None:
+    assert yaml.dump(tree) == yaml_print.emitted(tree)
+    deep = tree
+    for number in range(14):
+        deep = {"a": deep} if number % 3 else [deep]
+    assert yaml.dump(deep) == yaml_print.emitted(deep)
+
+
+@given(st.lists(st.text(alphabet="ab01_.-", max_size=5), min_size=17, max_size=60, unique=True))
+def test_many_keys_are_all_there_and_those_alike_in_order(keys: list[str]) -> None:
+    found = yaml_print.sorted_keys(dict.fromkeys(keys))
+    assert sorted(found) == sorted(keys)
+    numbered = [f"key-{n:04}-x" for n in range(200)]
+    assert yaml_print.sorted_keys(dict.fromkeys(reversed(numbered))) == numbered
+
+
+def test_both_halves_of_libyaml_are_used_where_there_is_one() -> None:
+    assert yaml_print._Emitter is (pyyaml.cyaml.CEmitter if pyyaml.__with_libyaml__ else pyyaml.SafeDumper)

@@ -115,3 +115,46 @@ def test_reading_a_definition() -> None:
     assert not made.serving
     assert made.same_serving(definition())
     assert not made.same_serving(replace(definition(), uid="other"))
+
+
+def preserving(schema: dict[str, Any] | None) -> Definition:
+    """As an older store may have it; nobody can write it here."""
+    tree = orjson.loads(definition().source.json())
+    tree["spec"] |= {"preserveUnknownFields": True}
+    tree["spec"]["versions"][0]["schema"] = None if schema is None else {"openAPIV3Schema": schema}
+    del tree["metadata"]["resourceVersion"]
+    return read(CachedObject("/k", "", "foos.x.example.com", orjson.dumps(tree), 5, 5))
+
+
+@pytest.mark.parametrize(
+    ("schema", "condition"),
+    [
+        (None, ("True", "Violations", "spec.preserveUnknownFields: Invalid value: true: must be false")),
+        ({"type": "object"}, ("True", "Violations", "spec.preserveUnknownFields: Invalid value: true: must be false")),
+        (
+            {"type": "object", "properties": {"a": {}}},
+            (
+                "True",
+                "Violations",
+                "[spec.preserveUnknownFields: Invalid value: true: must be false, "
+                "spec.versions[0].schema.openAPIV3Schema.properties[a].type: Required value: must not be empty for "
+                "specified object fields]",
+            ),
+        ),
+        (
+            {"type": "object", "$ref": "x"},
+            (
+                "Unknown",
+                "StructuralError",
+                "failed to check validation schema for version v1: OpenAPIV3Schema '$ref' is not supported",
+            ),
+        ),
+    ],
+)
+def test_schemas_that_are_not_structural(schema: dict[str, Any] | None, condition: tuple[str, ...]) -> None:
+    made = preserving(schema)
+    found = settle(made)
+    assert found is not None
+    first = found["status"]["conditions"][0]
+    assert (first["status"], first["reason"], first["message"]) == condition
+    assert first["type"] == "NonStructuralSchema"

@@ -9,9 +9,10 @@ from typing import Any
 import orjson
 import pytest
 
-from fastapi_core.crd.client import RequestError
+from fastapi_core.crd.client import RequestError, WebhookClient
 from fastapi_core.crd.conversion import WebhookConverter, sound_bundle
 from fastapi_core.errors import APIError
+from fastapi_core.registry.services import ServiceError
 
 Tree = dict[str, Any]
 V1, V2 = "x.example.com/v1", "x.example.com/v2"
@@ -118,3 +119,29 @@ def test_a_webhook_that_is_not_there() -> None:
 def test_bundles() -> None:
     assert not sound_bundle("bm90aGluZw==")
     assert not sound_bundle("*")
+
+
+class Nowhere:
+    """Knows no service."""
+
+    def places(self, namespace: str, name: str, port: int) -> list[tuple[str, int]]:
+        raise ServiceError(f'service "{name}" not found')
+
+
+@pytest.mark.parametrize(
+    ("config", "text"),
+    [
+        (
+            {"service": {"namespace": "ns", "name": "s", "path": "/c", "port": 8443}},
+            'Post "https://s.ns.svc:8443/c?timeout=30s": service "s" not found',
+        ),
+        ({"service": {"namespace": "ns", "name": "s"}}, 'Post "https://s.ns.svc:443/?timeout=30s": service'),
+        ({}, "webhook configuration must have either service or URL"),
+    ],
+)
+async def test_servers_that_cannot_be_found(config: Tree, text: str) -> None:
+    client = WebhookClient(Nowhere())  # type: ignore[arg-type]
+    with pytest.raises(RequestError) as refused:
+        await client.ask(config, b"{}")
+    assert text in str(refused.value)
+    client.close()

@@ -194,5 +194,7 @@ async def test_statistics() -> None:
         "requests": 2,
         "malformed": 0,
         "timeouts": 0,
+        "backlog": 0,
+        "cut": 0,
     }
     client.lose()

@@ -186,3 +186,23 @@ async def test_metrics_routes() -> None:
     request: Any = FakeRequest("DELETE", "/metrics", {"Authorization": "Bearer t"})
     reset: Any = bench.server.handler(request)
     assert reset.body == b"metrics reset\n"
+
+
+async def test_what_can_wait_is_done_between_requests() -> None:
+    """Each step in a turn of the loop of its own, in the order in which the work was given."""
+    bench = Bench()
+
+    def work(name: str) -> Any:
+        for number in range(2):
+            bench.note(f"{name}{number}")
+            yield None
+
+    bench.server.afterwards(lambda: work("a"))
+    bench.server.afterwards(lambda: work("b"))
+    task = asyncio.ensure_future(bench.server.finish())
+    while not task.done():
+        bench.note("turn")
+        await asyncio.sleep(0)
+    kept = [note for note in bench.journal if note != "turn"]
+    assert kept == ["a0", "a1", "b0", "b1"]
+    assert "turn" in bench.journal[bench.journal.index("a0") : bench.journal.index("a1")]

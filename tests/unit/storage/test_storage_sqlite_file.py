@@ -359,3 +359,16 @@ async def test_writes_of_successive_turns_share_a_commit(storage: SqliteStorage)
     await asyncio.gather(*writes)
     # One, but for a machine on which twenty turns take longer than a group may be gathered.
     assert storage.statistics().commits - before <= 3
+
+
+async def test_a_clock_that_jumps_expires_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = time.time
+    storage = SqliteStorage(Settings(tmp_path, expire_seconds=0.01))
+    await storage.open()
+    await storage.create("/kept", b"", ttl=1000)
+    monkeypatch.setattr(time, "time", lambda: real() + 100_000)
+    await storage.create("/gone", b"", ttl=0.01)
+    while await storage.get("/gone") is not None:
+        await asyncio.sleep(0.01)
+    assert await storage.get("/kept") is not None
+    await storage.close()
