@@ -20,7 +20,7 @@ PUBLIC = {
     "http/exchange.py": {"Answer", "Handler", "Header", "Response", "Stream", "StreamWriter"},
     "testing/server.py": {"RunningServer"},
     "testing/conformance/target.py": {"Credential", "NOBODY", "Target", "TargetError"},
-    "testing/conformance/report.py": {"Outcome", "Report", "Result", "UNSERVED"},
+    "testing/conformance/report.py": {"Outcome", "REFUSED", "Report", "Result", "UNSERVED"},
     "testing/conformance/runner.py": {"Listener", "Options", "Session", "outcome_of", "run", "run_async", "selected"},
 }  # fmt: skip
 

@@ -194,7 +194,7 @@ def test_an_operator_works(
     assert api("DELETE", f"{widgets.path}/one")[0] == 200
     eventually(lambda: widgets.get("one").get("code") == 404, operator)
     for name in ("one", "one-companion"):
-        assert api("GET", f"{core}/configmaps/{name}")[0] == 404
+        eventually(lambda name=name: api("GET", f"{core}/configmaps/{name}")[0] == 404, operator)
     for name in ("two", "three"):
         assert api("DELETE", f"{widgets.path}/{name}")[0] == 200
         eventually(lambda name=name: widgets.get(name).get("code") == 404, operator)

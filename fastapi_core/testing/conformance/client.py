@@ -114,18 +114,18 @@ class Client:
         url = f"{path}?{urlencode(query)}" if query else path
         sent = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         lines = self._headers(headers, sent if body is not None else None)
-        reused = self._kept is not None
-        try:
-            return self._exchange(method, url, sent if body is not None else None, lines)
-        except (http.client.RemoteDisconnected, ConnectionError, http.client.CannotSendRequest):
-            self.close()
-            if not reused:
+        while True:
+            reused = self._kept is not None
+            try:
+                return self._exchange(method, url, sent if body is not None else None, lines)
+            except (http.client.RemoteDisconnected, ConnectionError, http.client.CannotSendRequest):
+                self.close()
+                # A kept connection may have been closed by the server before it saw this request.
+                if not reused:
+                    raise
+            except (OSError, http.client.HTTPException):
+                self.close()
                 raise
-            # A kept connection may have been closed by the server before it saw this request.
-            return self._exchange(method, url, sent if body is not None else None, lines)
-        except (OSError, http.client.HTTPException):
-            self.close()
-            raise
 
     def _headers(self, headers: Mapping[str, str] | None, sent: bytes | None) -> dict[str, str]:
         lines = {"Accept": JSON, "User-Agent": "conformance"}

@@ -10,7 +10,8 @@ from xml.etree import ElementTree
 
 from fastapi_core.testing.conformance.verdicts import Level
 
-#: What the text says in place of each verb that some check needs.
+#: What the text says in place of each refusal, and of each verb that some check needs.
+REFUSED = "nothing can be created, see the notes"
 UNSERVED = "needs verbs or subresources that are not served"
 
 
@@ -86,6 +87,8 @@ class Report:
         reasons: dict[str, list[str]] = {}
         for result in self.skipped:
             told = result.reason[0] if result.reason else ""
+            if told and any(note.endswith(told) for note in self.notes):
+                told = REFUSED
             reasons.setdefault(UNSERVED if told.startswith("needs ") else told, []).append(result.check)
         for reason, checks in reasons.items():
             unique = list(dict.fromkeys(checks))

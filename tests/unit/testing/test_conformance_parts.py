@@ -249,7 +249,7 @@ def test_command_with_a_sample_that_is_refused(
     out = capsys.readouterr().out
     assert "FAIL create.stamped" in out
     assert "NOTE leases.coordination.k8s.io: the sample given is refused (422 " in out
-    assert "SKIP create.dry-run: the sample given is refused" in out
+    assert "SKIP create.dry-run: nothing can be created, see the notes" in out
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ def test_the_list_of_checks(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def target(relay: Relay) -> conformance.Target:
-    return conformance.Target(relay.url, credential=conformance.Credential(token="admintoken"), patience=0.5)
+    return conformance.Target(relay.url, credential=conformance.Credential(token="admintoken"))
 
 
 def test_what_cannot_be_removed_is_told(relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
