@@ -20,7 +20,7 @@ Validate = Callable[[T, T | None], Iterable[FieldError]]
 class KindRules(Rules, Generic[T]):
     """The strategy functions of a kind."""
 
-    __slots__ = ("_check", "_declaration", "_prepare", "_schema_form")
+    __slots__ = ("_declaration", "_judge", "_prepare", "_schema_form")
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class KindRules(Rules, Generic[T]):
         self._declaration = declaration
         self._schema_form = form
         self._prepare = prepare
-        self._check = validate
+        self._judge = validate
 
     def prepare(self, new: Tree, old: Tree | None) -> None:
         """Status is not the client's where it is a subresource, but the author may set it; a generation is a change of
@@ -65,7 +65,7 @@ class KindRules(Rules, Generic[T]):
 
     def validate(self, new: Tree, old: Tree | None) -> list[FieldError]:
         found = super().validate(new, old)
-        if self._check is None or found:
+        if self._judge is None or found:
             return found
         model = self._declaration.model
-        return list(self._check(model.load(new), None if old is None else model.load(old)))
+        return list(self._judge(model.load(new), None if old is None else model.load(old)))

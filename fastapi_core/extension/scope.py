@@ -53,12 +53,12 @@ class KindScope(CustomScope):
             declaration.served_version(),
             family,
         )
+        rules.definition = self.definition
         self.declaration = declaration
         self.computed = computed
         self.origin = self
         """The scope of the kind, of which others are made for single requests."""
         self._rules = rules
-        rules.definition = self.definition
         self._between = convert
 
     def bound(self, store: ResourceStore) -> KindScope:
