@@ -46,6 +46,8 @@ INITIAL_BATCH = 32 << 10
 BOOKMARK_PERIOD = 60.0
 BOOKMARK_BEFORE_END = 2.0
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+Framed = tuple[str, CachedObject, dict[Any, Any]]
+"""Type of an event, its object, and where frames of it are remembered."""
 
 
 class WatchServer:
