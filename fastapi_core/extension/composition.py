@@ -153,7 +153,8 @@ def _composed(app: Extension, options: Options, config: ServerConfig, store: Sto
     groups = frozenset(kind.declaration.group for kind in app.kinds)
     server = GenericServer(config, lambda: router, known_group=lambda group: group in groups)
     metrics = config.metrics
-    watches = WatchServer(float(options.generic.min_request_timeout), _observer(WatchMetrics(metrics)))
+    counted = WatchMetrics(metrics)
+    watches = WatchServer(float(options.generic.min_request_timeout), _observer(counted), counted.terminated)
     runner, connections = Runner(), Connections()
     around = Around(
         config.authorizer, watches, runner, connections, None if store is None else (store.storage, store.cacher)

@@ -9,6 +9,7 @@ from fastapi_core.crd.strategy import Rules
 from fastapi_core.errors import FieldError
 from fastapi_core.extension.declaration import Declaration, SchemaForm
 from fastapi_core.extension.models.base import changed
+from fastapi_core.structural.correlation import same
 
 T = TypeVar("T")
 Tree = dict[str, Any]
@@ -19,7 +20,7 @@ Validate = Callable[[T, T | None], Iterable[FieldError]]
 class KindRules(Rules, Generic[T]):
     """The strategy functions of a kind."""
 
-    __slots__ = ("_declaration", "_prepare", "_schema_form", "_validate")
+    __slots__ = ("_declaration", "_judge", "_prepare", "_schema_form")
 
     def __init__(
         self,
@@ -32,7 +33,7 @@ class KindRules(Rules, Generic[T]):
         self._declaration = declaration
         self._schema_form = form
         self._prepare = prepare
-        self._validate = validate
+        self._judge = validate
 
     def prepare(self, new: Tree, old: Tree | None) -> None:
         """Status is not the client's where it is a subresource, but the author may set it; a generation is a change of
@@ -48,7 +49,7 @@ class KindRules(Rules, Generic[T]):
             metadata["generation"] = 1
             return
         apart: Tree = {"metadata": None, **({"status": None} if self._declaration.status else {})}
-        if {**new, **apart} != {**old, **apart}:
+        if not same({**new, **apart}, {**old, **apart}):
             metadata["generation"] = (old["metadata"].get("generation") or 0) + 1
 
     def _prepared(self, hook: Prepare[T], new: Tree, old: Tree | None) -> None:
@@ -64,7 +65,7 @@ class KindRules(Rules, Generic[T]):
 
     def validate(self, new: Tree, old: Tree | None) -> list[FieldError]:
         found = super().validate(new, old)
-        if self._validate is None or found:
+        if self._judge is None or found:
             return found
         model = self._declaration.model
-        return list(self._validate(model.load(new), None if old is None else model.load(old)))
+        return list(self._judge(model.load(new), None if old is None else model.load(old)))

@@ -53,6 +53,7 @@ class KindScope(CustomScope):
             declaration.served_version(),
             family,
         )
+        rules.definition = self.definition
         self.declaration = declaration
         self.computed = computed
         self.origin = self

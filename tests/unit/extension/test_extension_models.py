@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, NewType
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fastapi_core.extension import Field, IntOrString, ModelError, ObjectMeta, OwnerReference, Quantity
@@ -313,6 +313,7 @@ TREES: st.SearchStrategy[dict[str, Any]] = st.dictionaries(
 )
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=100)
 @given(TREES, TREES, TREES)
 def test_changes_leave_alone_what_they_do_not_touch(tree: Any, before: Any, after: Any) -> None:
     made = changed(tree, before, before)
