@@ -37,7 +37,7 @@ async def finish(server):
     os._exit(0)
 
 serve._say_ready = ready
-serve._finish = finish
+serve.finish = finish
 command.main(["serve", "--bind-address", "127.0.0.1", "--secure-port", "0", "--data-dir", sys.argv[1]])
 """
 
