@@ -206,16 +206,19 @@ cdef inline Py_ssize_t strip(const char* start, Py_ssize_t size) noexcept nogil:
 cdef bytes spliced(
     const char* text, Py_ssize_t size, Py_ssize_t cut, Py_ssize_t cut_end, long long revision, Py_ssize_t* new_end
 ):
-    """`text` with the resource version member in place of [cut, cut_end); commas as the neighbours need them."""
+    """`text` with the resource version member in place of [cut, cut_end); commas as the neighbours need them.
+
+    Revision 0 is none: what was never committed, or comes from a source without versions, has no such member."""
     cdef char member[SPLICE_MAX]
-    cdef Py_ssize_t length
+    cdef Py_ssize_t length = 0
     cdef bint first = text[cut - 1] == c'{'
     cdef bint last = text[cut_end] == c'}'
     cdef bytes result
     cdef char* out
-    length = snprintf(
-        member, SPLICE_MAX, b'%s"resourceVersion":"%lld"%s', b"," if last and not first else b"", revision, b"" if last else b","
-    )
+    if revision:
+        length = snprintf(
+            member, SPLICE_MAX, b'%s"resourceVersion":"%lld"%s', b"," if last and not first else b"", revision, b"" if last else b","
+        )
     result = PyBytes_FromStringAndSize(NULL, size - (cut_end - cut) + length)
     out = PyBytes_AS_STRING(result)
     memcpy(out, text, <size_t>cut)

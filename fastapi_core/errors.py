@@ -111,9 +111,9 @@ class FieldError:
         return {"reason": CAUSE_REASONS[self.type], "message": self.body(), "field": self.field}
 
 
-MOST_ERRORS = 10_000
+_MOST_ERRORS = 10_000
 """Errors that an answer tells at most."""
-MOST_TEXT = 4 << 20
+_MOST_TEXT = 4 << 20
 """Characters of them, all together."""
 
 CAUSE_REASONS = {
@@ -302,11 +302,11 @@ def _bearable(errors: Sequence[FieldError]) -> Sequence[FieldError]:
     if len(errors) <= 100:
         return errors
     size = 0
-    for number, error in enumerate(errors[:MOST_ERRORS]):
+    for number, error in enumerate(errors[:_MOST_ERRORS]):
         size += len(error.field) + len(error.body())
-        if size > MOST_TEXT:
+        if size > _MOST_TEXT:
             return errors[: number + 1]
-    return errors[:MOST_ERRORS]
+    return errors[:_MOST_ERRORS]
 
 
 def expired(message: str) -> APIError:

@@ -19,7 +19,7 @@ class CachedObject:
     namespace: str
     name: str
     revision: int
-    """Revision of the last change (mod revision)."""
+    """Revision of the last change (mod revision); 0 for what was never committed: no resourceVersion is shown then."""
     created: int
     """Revision of the creation."""
     head: bytes

@@ -80,6 +80,7 @@ class DiscoveryView:
         documents.listen(self._note)
         published.listen(self._note)
         directory.listen_groups(self._note)
+        self._see_to()
 
     def _note(self, group: str) -> None:
         self._changed.add(group)

@@ -25,7 +25,7 @@ REDIRECTED = "the backend attempted to redirect this request, which is not permi
 DISCOVERY_SECONDS = 5.0
 """How long the document of a group version is waited for."""
 _TEXT: Header = (b"Content-Type", b"text/plain; charset=utf-8")
-#: Methods that are sent again when a kept connection turns out to have ended. A write may have been carried out all the same,
+#: Methods that are sent again when a connection ends before its answer has a head. A write may have been carried out all the same,
 #: and its client would be told of a conflict with itself.
 _REPEATABLE = frozenset({"GET", "HEAD", "OPTIONS"})
 _BODIES = frozenset({"POST", "PUT", "PATCH"})
@@ -196,12 +196,17 @@ class Passage(Relay):
             super().failed(error, untouched=untouched)
             return
         self._connection = None
-        if untouched and not self._again and self._reader is None and self._ctx.request.method in _REPEATABLE:
-            # The backend closed a kept connection while the request was on its way.
+        if not self._again and self._reader is None and self._may_repeat(error, untouched):
             self._again = True
             self._connect()
             return
         self.answer.set_result(self._proxied.unreachable(str(error)))
+
+    def _may_repeat(self, error: UpstreamError, untouched: bool) -> bool:
+        """A backend that goes takes its kept connections along, and what it has read and not begun to answer."""
+        if self._ctx.request.method not in _REPEATABLE:
+            return False
+        return untouched or (not self.status and isinstance(error.__cause__, OSError | EOFError))
 
     def _refused(self) -> bool:
         """Answer 502 instead of a redirect, when that is wanted."""

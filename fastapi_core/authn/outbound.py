@@ -6,9 +6,9 @@ import asyncio
 import os
 import ssl
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import orjson
@@ -37,6 +37,14 @@ class KubeconfigError(ValueError):
     """A kubeconfig file that cannot be used."""
 
 
+class Asked(Protocol):
+    """Somebody who answers reviews."""
+
+    async def post(self, body: bytes, *, timeout: float) -> Whole:
+        """The answer within `timeout` seconds. Raises OutboundError."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Remote:
     """A server to ask: its URL, TLS, and what every request carries. `tls` None speaks plain HTTP."""
@@ -46,8 +54,14 @@ class Remote:
     headers: tuple[Header, ...] = ()
     token_file: str = ""
     """Read for every request: such files are renewed."""
+    server_name: str = ""
+    """Whom the certificate must be of, where that is not the host of the URL."""
     pool: Pool | None = field(default=None, compare=False)
     """Where connections to it are kept; None: each question has one of its own."""
+
+    async def post(self, body: bytes, *, timeout: float) -> Whole:
+        """`Asked`: one question to this server."""
+        return await ask(self, "POST", body, timeout=timeout)
 
     def authorization(self) -> list[Header]:
         if not self.token_file:
@@ -109,7 +123,7 @@ async def _once(remote: Remote, address: str, method: str, body: bytes, headers:
     if not parts.hostname or parts.scheme not in ("https", "http") or (remote.tls is not None and not secure):
         raise ValueError(f"unsupported address {address!r}")
     host = parts.hostname
-    target = Target(host, parts.port or (443 if secure else 80), remote.tls if secure else None)
+    target = Target(host, parts.port or (443 if secure else 80), remote.tls if secure else None, remote.server_name)
     own = [
         (b"host", parts.netloc.rpartition("@")[2].encode()), (b"accept", b"application/json, */*"),
         (b"user-agent", b"fastapi-core"), *remote.headers, *remote.authorization(),
@@ -179,8 +193,23 @@ class _Entry:
         return None
 
 
-def load_kubeconfig(path: str) -> Remote:
-    """The server of the current context, as webhooks are configured. Raises OSError or KubeconfigError."""
+def load_kubeconfig(path: str, run: Program | None = None) -> Remote:
+    """The server of the current context, as webhooks are configured. Raises OSError or KubeconfigError.
+
+    `run` is for users whose credentials a program knows (`exec`).
+    """
+    return _remote(*_current(path), run)
+
+
+def kubeconfig_files(path: str) -> tuple[str, ...]:
+    """The file itself and those it names, for who wants to follow them. Raises as `load_kubeconfig`."""
+    cluster, user = _current(path)
+    named = (cluster.path("certificate-authority"), user.path("client-certificate"), user.path("client-key"))
+    return (path, *filter(None, named))
+
+
+def _current(path: str) -> tuple[_Entry, _Entry]:
+    """Cluster and user of the current context."""
     tree, folder = _read_kubeconfig(path)
     current = tree.get("current-context")
     if not isinstance(current, str) or not current:
@@ -189,7 +218,7 @@ def load_kubeconfig(path: str) -> Remote:
     cluster = _entry(tree, "clusters", "cluster", context.text("cluster"), folder)
     name = context.text("user")
     user = _entry(tree, "users", "user", name, folder) if name else _Entry({}, folder, "user")
-    return _remote(cluster, user)
+    return cluster, user
 
 
 def _read_kubeconfig(path: str) -> tuple[Mapping[str, Any], str]:
@@ -217,14 +246,15 @@ def _entry(tree: Mapping[str, Any], plural: str, kind: str, name: str, folder: s
     raise KubeconfigError(f"{plural}: there is no {kind} {name!r}")
 
 
-def _remote(cluster: _Entry, user: _Entry) -> Remote:
+def _remote(cluster: _Entry, user: _Entry, run: Program | None = None) -> Remote:
     server = cluster.text("server")
     parts = urlsplit(server)
     if parts.scheme not in ("https", "http") or not parts.hostname:
         raise KubeconfigError(f"{cluster.where}.server: {server!r} is not a URL, use for example https://host/path")
-    who = _identity(user)
+    who = _identity(user, run)
     if parts.scheme == "http":
         return Remote(server, None, who.headers, who.token_file)
+    name = cluster.text("tls-server-name")
     try:
         tls = client_tls(
             cluster.data("certificate-authority"), insecure=cluster.tree.get("insecure-skip-tls-verify") is True
@@ -233,7 +263,7 @@ def _remote(cluster: _Entry, user: _Entry) -> Remote:
             load_pair(tls, *who.pair)
     except (ValueError, ssl.SSLError) as error:
         raise KubeconfigError(str(error)) from None
-    return Remote(server, tls, who.headers, who.token_file)
+    return Remote(server, tls, who.headers, who.token_file, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +275,14 @@ class Identity:
     pair: tuple[bytes, bytes] | None = None
 
 
-def _identity(user: _Entry) -> Identity:
+Program = Callable[[Mapping[str, Any], str], Identity]
+"""Runs the program of an `exec` entry; the folder is where its relative path starts. Raises KubeconfigError."""
+
+
+def _identity(user: _Entry, run: Program | None = None) -> Identity:
+    program = user.tree.get("exec")
+    if run is not None and isinstance(program, dict):
+        return run(program, user.folder)
     for unsupported in ("exec", "auth-provider"):
         if user.tree.get(unsupported):
             raise KubeconfigError(f"{user.where}.{unsupported}: not supported, use a certificate or a token")

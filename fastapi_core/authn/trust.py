@@ -55,15 +55,21 @@ class Verdict:
 class Trust:
     """The authorities of some PEM files. Raises OSError or ValueError when one cannot be used."""
 
-    def __init__(self, paths: Sequence[str]) -> None:
+    def __init__(self, paths: Sequence[str] = ()) -> None:
         self.paths = tuple(dict.fromkeys(paths))
+        self._given: frozenset[Identity] = frozenset()
         self._authorities: frozenset[Identity] = frozenset()
         self.generation = 0
         self.reload()
 
+    def replace(self, pem: bytes) -> None:
+        """Authorities beside those of the files. Raises ValueError for a broken bundle, the old ones stay then."""
+        self._given = identities(pem) if pem else frozenset()
+        self.reload()
+
     def reload(self) -> None:
         """Read the files again; the old authorities stay when one cannot be used (same errors)."""
-        found: set[Identity] = set()
+        found: set[Identity] = set(self._given)
         for path in self.paths:
             with open(path, "rb") as file:
                 found |= identities(file.read())

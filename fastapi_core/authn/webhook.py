@@ -35,17 +35,21 @@ class WebhookTokens:
     """Asks `remote` with a TokenReview of the given version; what it says, yes or no, counts for `ttl` seconds.
 
     A failure to ask is not remembered. `implicit` are the audiences of a webhook that does not speak of audiences.
+    `timeout` is for one attempt, in seconds. `strict`: who asks us may rely on an answer only as long as it is
+    remembered here, and not for another while after.
     """
 
     aware = True
 
     def __init__(
         self,
-        remote: outbound.Remote,
+        remote: outbound.Asked,
         version: str,
         ttl: float,
         implicit: Audiences = (),
         *,
+        timeout: float = _TIMEOUT,
+        strict: bool = False,
         clock: Callable[[], float] = time,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -53,6 +57,8 @@ class WebhookTokens:
         self._version = version
         self._ttl = ttl
         self._implicit = implicit
+        self._timeout = timeout
+        self._strict = strict
         self._clock = clock
         self._pause = pause
         self._memory: OrderedDict[Key, tuple[float, Known | WrongCredential | None]] = OrderedDict()
@@ -62,7 +68,7 @@ class WebhookTokens:
         key = (sha256(token.encode("utf-8", "surrogateescape")).digest(), audiences)
         remembered = self._memory.get(key)
         if remembered is not None and remembered[0] > now:
-            return _said(remembered[1], now)
+            return _said(remembered[1], remembered[0] if self._strict else now + REMEMBER)
         return self._ask(key, token)
 
     async def _ask(self, key: Key, token: str) -> Known | None:
@@ -71,7 +77,8 @@ class WebhookTokens:
         if task is None:
             task = self._asking[key] = asyncio.create_task(self._answer(key, token), name="token-webhook")
             task.add_done_callback(lambda _: self._asking.pop(key, None))
-        return _said(await asyncio.shield(task), self._clock())
+        found = await asyncio.shield(task)
+        return _said(found, self._clock() + (self._ttl if self._strict else REMEMBER))
 
     async def _answer(self, key: Key, token: str) -> Known | WrongCredential | None:
         try:
@@ -101,7 +108,7 @@ class WebhookTokens:
             return {}  # not UTF-8: no webhook could be told of it
         for pause in (*BACKOFF, None):
             try:
-                answer = await outbound.ask(self._remote, "POST", body, timeout=_TIMEOUT)
+                answer = await self._remote.post(body, timeout=self._timeout)
                 return outbound.review_status(answer, "token", "TokenReview")
             except outbound.OutboundError as error:
                 if pause is None or not error.again:
@@ -120,11 +127,11 @@ class WebhookTokens:
         return Known(_user(status.get("user")), common)
 
 
-def _said(found: Known | WrongCredential | None, now: float) -> Known | None:
+def _said(found: Known | WrongCredential | None, until: float) -> Known | None:
     if isinstance(found, WrongCredential):
         # Raised anew: an exception keeps the frames it went through.
         raise WrongCredential(*found.reasons)
-    return None if found is None else replace(found, until=now + REMEMBER)
+    return None if found is None else replace(found, until=until)
 
 
 def _texts(value: Any) -> tuple[str, ...]:

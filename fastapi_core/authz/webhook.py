@@ -38,7 +38,7 @@ class WebhookAuthorizer:
 
     def __init__(
         self,
-        remote: outbound.Remote,
+        remote: outbound.Asked,
         settings: Settings,
         *,
         clock: Callable[[], float] = monotonic,
@@ -108,7 +108,7 @@ class WebhookAuthorizer:
         body = orjson.dumps(review)
         for pause in (*BACKOFF, None):
             try:
-                answer = await outbound.ask(self._remote, "POST", body, timeout=self._settings.timeout)
+                answer = await self._remote.post(body, timeout=self._settings.timeout)
                 return outbound.review_status(answer, "authorization", "SubjectAccessReview")
             except outbound.OutboundError as error:
                 if pause is None or not error.again:

@@ -16,6 +16,9 @@ usage: fastapi-core serve [flags]     run the API server
        fastapi-core serve --help      show the flags
        fastapi-core backup --data-dir DIR FILE
                                       copy the store, beside a running server or without
+       fastapi-core extension register|unregister|serve [MODULE:ATTRIBUTE] [flags]
+                                      put an extension behind an API server, take it away, or run it
+       fastapi-core conformance ...   test any server that speaks the Kubernetes API
        fastapi-core --version"""
 
 
@@ -33,6 +36,14 @@ def main(arguments: list[str] | None = None) -> int:
         from fastapi_core.cli.backup import backup
 
         return backup(args[1:])
+    if command == "extension":
+        from fastapi_core.cli.extension import extension
+
+        return extension(args[1:])
+    if command == "conformance":
+        from fastapi_core.testing.conformance.cli import main as conformance
+
+        return conformance(args[1:], "fastapi-core conformance")
     print(f"fastapi-core: unknown command {command!r}\n{USAGE}" if command else USAGE, file=sys.stderr)
     return 2
 

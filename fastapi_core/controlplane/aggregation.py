@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 else:
     discovery_views = later("fastapi_core.aggregation.discovery")
     openapi_views = later("fastapi_core.aggregation.openapi")
+
+#: Seconds after which there is time for what no request has asked for.
+QUIET = 1.0
 
 
 class Aggregation:
@@ -96,7 +100,7 @@ class Aggregation:
     def show(self, documents: LiveDocuments, discovery: DiscoveryEndpoints, openapi: OpenAPIEndpoints) -> None:
         """Put what backends publish into the documents of the server."""
         self._discovery = discovery
-        listed = cache(lambda: discovery_views.DiscoveryView(documents, self.directory, self.published))
+        listed = self._listed = cache(lambda: discovery_views.DiscoveryView(documents, self.directory, self.published))
         described = cache(lambda: openapi_views.OpenAPIView(self.directory, self.published))
         discovery.shown = lambda documents: listed()(documents)
         openapi.shown = lambda documents: described()(documents)
@@ -122,6 +126,8 @@ class Aggregation:
 
         async def discovery() -> None:
             self.published.start()
+            # Groups by the hundred are not for the first request to put together.
+            asyncio.get_running_loop().call_later(QUIET, self._listed)
 
         async def nothing() -> None:
             """Done by another hook."""

@@ -13,7 +13,6 @@ from fastapi_core.obs import logs
 from fastapi_core.registry.definition import Tree
 from fastapi_core.registry.services import ENDPOINTS, SLICES
 from fastapi_core.registry.store import ResourceStore, retrying
-from fastapi_core.schema import normalize
 
 if TYPE_CHECKING:
     from fastapi_core._ext.objects import CachedObject

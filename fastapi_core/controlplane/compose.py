@@ -16,7 +16,6 @@ from fastapi_core.controlplane.checks import ORDER
 from fastapi_core.controlplane.custom import ConversionWebhooks, CustomResources
 from fastapi_core.controlplane.delegation import Delegation
 from fastapi_core.controlplane.flowcontrol import debug_routes, flow_control
-from fastapi_core.controlplane.metrics import WatchMetrics, export_storage_metrics, export_version_metrics
 from fastapi_core.controlplane.opened import Opened, open_store
 from fastapi_core.controlplane.policy_status import PolicyStatus
 from fastapi_core.crd.surroundings import Surroundings
@@ -26,10 +25,11 @@ from fastapi_core.discovery.index import VersionInfo, index_routes, listed_paths
 from fastapi_core.discovery.live import LiveDocuments
 from fastapi_core.later import later
 from fastapi_core.openapi.endpoints import OpenAPIEndpoints
-from fastapi_core.request.routing import ANY, Route
+from fastapi_core.request.routing import Route
 from fastapi_core.rest.watch import WatchServer
 from fastapi_core.server import routes as server_routes
 from fastapi_core.server import zpages
+from fastapi_core.server.exports import WatchMetrics, export_storage_metrics, export_version_metrics
 from fastapi_core.server.generic import GenericServer
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ async def compose(completed: Completed) -> GenericServer:
     server.on_stop(resources.admission.close, "admission")
     openapi = OpenAPIEndpoints(lambda: openapi_documents.OpenAPIDocuments(resources.definitions))
     routes = resources.routes(watches, config.authorizer)
-    routes += [*discovery.routes(), *who.routes(server), *_openapi_routes(openapi)]
+    routes += [*discovery.routes(), *who.routes(server), *openapi.routes()]
     routes = _with_pages(routes, server, options)
     if flow is not None:
         routes += debug_routes(flow.control)
@@ -134,14 +134,6 @@ def _pages(routes: list[Route], options: Options, version: dict[str, str]) -> li
         status=gates.enabled("ComponentStatusz"),
         flag_page=gates.enabled("ComponentFlagz"),
     )
-
-
-def _openapi_routes(openapi: OpenAPIEndpoints) -> list[Route]:
-    return [
-        ("/openapi/v2", {ANY: openapi.v2}),
-        ("/openapi/v3", {ANY: openapi.v3_index}),
-        ("/openapi/v3/{document...}", {ANY: openapi.v3}),
-    ]
 
 
 def _yaml(tree: dict[str, Any]) -> bytes:

@@ -92,6 +92,8 @@ class Identity:
         for trust in (self._known.client_trust, self._known.proxy_trust):
             if trust is not None:
                 server.config.files.follow(trust.paths, trust.reload)
+                # Extension servers should hear of other authorities before a certificate of theirs is shown.
+                server.config.files.follow(trust.paths, info.nudge)
         if issuers is None:
             return
 

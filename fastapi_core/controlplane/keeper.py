@@ -17,6 +17,7 @@ class Keeper:
         self._name = name
         self._work = work
         self._seconds = seconds
+        self._soon = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -25,11 +26,20 @@ class Keeper:
 
     async def _run(self) -> None:
         while True:
-            await asyncio.sleep(self._seconds)
+            try:
+                async with asyncio.timeout(self._seconds):
+                    await self._soon.wait()
+            except TimeoutError:
+                pass
+            self._soon.clear()
             try:
                 await self._work()
             except Exception as error:
                 log.warning("Will be tried again", what=self._name, error=str(error))
+
+    def nudge(self) -> None:
+        """Do it now: what it rests on has changed."""
+        self._soon.set()
 
     async def stop(self) -> None:
         if self._task is not None:

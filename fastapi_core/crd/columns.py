@@ -25,10 +25,11 @@ def printer(columns: tuple[PrinterColumn, ...]) -> Printer:
     """The printer of a version; equal columns share one, under which rows are remembered."""
     if not columns:
         return custom_printer()
-    return Printer((NAME, *(_column(column) for column in columns)))
+    return Printer((NAME, *map(column, columns)))
 
 
-def _column(column: PrinterColumn) -> Column:
+def column(column: PrinterColumn) -> Column:
+    """A declared column as printers know it."""
     description = column.description or _DESCRIPTION + column.path
     return Column(column.name, _reader(column), column.type, column.format, column.priority, description)
 

@@ -25,6 +25,31 @@ class NamedCertificate:
     names: tuple[str, ...] = ()
 
 
+class Authorities:
+    """CAs of client certificates that are known from somewhere else than files, and who wants to know of other ones."""
+
+    def __init__(self, pem: bytes = b"") -> None:
+        self.pem = pem
+        self._listeners: list[Callable[[], None]] = []
+
+    def listen(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Call `changed` after every change; answers a function that ends it."""
+        self._listeners.append(changed)
+        return lambda: self._listeners.remove(changed)
+
+    def replace(self, pem: bytes) -> None:
+        """Other CAs from the next handshake on. Raises ssl.SSLError for a broken bundle, the old one stays then."""
+        before, self.pem = self.pem, pem
+        if pem == before:
+            return
+        try:
+            for changed in tuple(self._listeners):
+                changed()
+        except Exception:
+            self.pem = before
+            raise
+
+
 @dataclass(frozen=True, slots=True)
 class TLSFiles:
     """PEM files and settings of the serving side; the files are reread when they change."""
@@ -39,6 +64,8 @@ class TLSFiles:
     """A name of `ciphers.VERSIONS`; empty for TLS 1.2."""
     cipher_suites: tuple[str, ...] = ()
     """Names of `ciphers.KNOWN`; empty for the default ones. Those of TLS 1.3 are fixed."""
+    authorities: Authorities | None = None
+    """Further CAs whose client certificates are accepted."""
 
     @property
     def paths(self) -> list[str]:
@@ -50,13 +77,15 @@ def build_context(
     cert_file: str,
     key_file: str,
     client_ca_files: Sequence[str] = (),
+    client_cas: bytes = b"",
     *,
     min_version: str = "",
     cipher_suites: Sequence[str] = (),
 ) -> ssl.SSLContext:
     """A server context: TLS 1.2 or newer, ALPN http/1.1, a client certificate asked for but not required.
 
-    A certificate the client does send must be signed by one of `client_ca_files`; without any none is asked for.
+    A certificate the client does send must be signed by one of `client_ca_files` or `client_cas` (PEM); without any none
+    is asked for.
     Raises OSError or ssl.SSLError when a file is missing or broken.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -73,18 +102,22 @@ def build_context(
     context.load_cert_chain(cert_file, key_file)
     for name in client_ca_files:
         context.load_verify_locations(cafile=name)
+    if client_cas:
+        context.load_verify_locations(cadata=client_cas.decode("ascii", "ignore"))
     # Whatever stands in a bundle is trusted, an intermediate authority without its root, too (as in Go).
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    context.verify_mode = ssl.CERT_OPTIONAL if client_ca_files else ssl.CERT_NONE
+    context.verify_mode = ssl.CERT_OPTIONAL if client_ca_files or client_cas else ssl.CERT_NONE
     return context
 
 
 def build(files: TLSFiles) -> ssl.SSLContext:
     """The context of all settings: the default certificate, and the others by the name a client asks for."""
 
+    more = files.authorities.pem if files.authorities is not None else b""
+
     def context(cert: str, key: str) -> ssl.SSLContext:
         return build_context(
-            cert, key, files.client_cas, min_version=files.min_version, cipher_suites=files.cipher_suites
+            cert, key, files.client_cas, more, min_version=files.min_version, cipher_suites=files.cipher_suites
         )
 
     default = context(files.cert, files.key)
@@ -157,8 +190,14 @@ class ServerTLS:
     def __init__(self, files: TLSFiles, watcher: FileWatcher) -> None:
         """Load the files; raises OSError, ValueError or ssl.SSLError when they cannot be used."""
         self._files = files
-        self.close = watcher.follow(files.paths, self.reload)
+        self._ends = [watcher.follow(files.paths, self.reload)]
+        if files.authorities is not None:
+            self._ends.append(files.authorities.listen(self.reload))
         self.context = ReloadingContext(build(files))
+
+    def close(self) -> None:
+        for end in self._ends:
+            end()
 
     def reload(self) -> None:
         """Load the files again; raises as the constructor does, and the old ones stay in use."""

@@ -72,7 +72,8 @@ class OpenAPIDocuments:
     """All documents of an immutable set of definitions; made anew, and swapped as a whole, when definitions change.
 
     Documents of `previous` whose hash is the same are taken over, so that a change in one group costs one group.
-    `custom` are the kinds of custom resources, whose schemas are no type tables.
+    `custom` are the kinds of custom resources, whose schemas are no type tables; `generic` the documents of paths that
+    belong to no group.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class OpenAPIDocuments:
         definitions: Iterable[ResourceDefinition],
         *,
         custom: Iterable[CustomKind] = (),
+        generic: Iterable[str] = tuple(operations.GENERIC),
         previous: OpenAPIDocuments | None = None,
     ) -> None:
         own: dict[tuple[str, str], list[CustomKind]] = {}
@@ -99,7 +101,7 @@ class OpenAPIDocuments:
             self._shared, self._plain = previous._shared, previous._plain
         else:
             names = [group for group in dict.fromkeys(group for group, _ in groups) if group]
-            self._shared = [_generic(*generic) for generic in operations.GENERIC.items()] + list(map(_group, names))
+            self._shared = [*map(_generic, generic), *map(_group, names)]
             self._plain = {key: _group_version(*key, members, []) for key, members in groups.items()}
         found = list(self._shared)
         found += [
@@ -109,7 +111,10 @@ class OpenAPIDocuments:
         found += [_group_version(*key, [], kinds) for key, kinds in own.items() if key not in groups]
         self.documents: Mapping[str, Document] = {document.name: document for document in found}
         self.v2 = Document(
-            "v2", _hash("v2", *(document.hash for document in found)), lambda: _whole(groups, own), protobuf_v2.encode
+            "v2",
+            _hash("v2", *(document.hash for document in found)),
+            lambda: _whole(groups, own, generic),
+            protobuf_v2.encode,
         )
         if previous is not None:
             self._take_over(previous)
@@ -137,8 +142,8 @@ def _hash(*parts: str) -> str:
     return sha512("\n".join((__version__, KUBERNETES_VERSION, *parts)).encode()).hexdigest().upper()
 
 
-def _generic(name: str, operation: operations.Operation) -> Document:
-    return Document(name, _hash(name), lambda: v3.document([operation], [], KUBERNETES_VERSION))
+def _generic(name: str) -> Document:
+    return Document(name, _hash(name), lambda: v3.document([operations.GENERIC[name]], [], KUBERNETES_VERSION))
 
 
 def _group(group: str) -> Document:
@@ -179,9 +184,11 @@ def _inputs(definition: ResourceDefinition) -> str:
 
 
 def _whole(
-    groups: Mapping[tuple[str, str], list[ResourceDefinition]], own: Mapping[tuple[str, str], list[CustomKind]]
+    groups: Mapping[tuple[str, str], list[ResourceDefinition]],
+    own: Mapping[tuple[str, str], list[CustomKind]],
+    generic: Iterable[str],
 ) -> v2.Document:
-    found = list(operations.GENERIC.values())
+    found = [operations.GENERIC[name] for name in generic]
     for group in dict.fromkeys(group for group, _ in groups):
         if group:
             found += operations.of_group(group)

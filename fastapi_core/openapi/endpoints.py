@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fastapi_core.openapi import documents as made_of
     from fastapi_core.openapi.documents import Document, OpenAPIDocuments
     from fastapi_core.request.context import RequestContext
+    from fastapi_core.request.routing import Route
 else:
     conditional = later("fastapi_core.openapi.conditional")
     made_of = later("fastapi_core.openapi.documents")
@@ -69,6 +70,16 @@ class OpenAPIEndpoints:
         if self._next is not None:
             self.swap(self._next(self._documents))
         return self._documents
+
+    def routes(self) -> list[Route]:
+        """Every path of them."""
+        from fastapi_core.request.routing import ANY
+
+        return [
+            ("/openapi/v2", {ANY: self.v2}),
+            ("/openapi/v3", {ANY: self.v3_index}),
+            ("/openapi/v3/{document...}", {ANY: self.v3}),
+        ]
 
     def v3_index(self, ctx: RequestContext) -> Response:
         """GET /openapi/v3."""

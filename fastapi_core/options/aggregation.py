@@ -19,6 +19,13 @@ class Aggregation:
         "PEM file of the certificate that tells aggregated servers who calls them.",
     )
     proxy_client_key_file: str = flag("proxy-client-key-file", STRING, "", "PEM file of its key.")
+    aggregator_make_proxy_certificate: bool = flag(
+        "aggregator-make-proxy-certificate",
+        BOOL,
+        False,
+        "Make that certificate here, and a CA for it (in DATA_DIR/pki/front-proxy), and set the --requestheader-* flags to "
+        "it and to the usual names.",
+    )
     enable_aggregator_routing: bool = flag(
         "enable-aggregator-routing", BOOL, False, "Call the ready endpoints of a service instead of its cluster IP."
     )

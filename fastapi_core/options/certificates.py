@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 ADMIN = "kubernetes-admin"
-_CA_NAME = "fastapi-core-ca"
+FRONT_PROXY = "front-proxy-client"
+_CA_NAME, _PROXY_CA_NAME = "fastapi-core-ca", "fastapi-core-front-proxy-ca"
 _DAY = 86400.0
 _CA_DAYS, _LEAF_DAYS, _RENEW_DAYS = 3650, 365, 30
 
@@ -60,30 +61,66 @@ class Pki:
     def admin_key(self) -> str:
         return self.path("admin.key")
 
+    @property
+    def proxy_cert(self) -> str:
+        return self.path("proxy.crt")
+
+    @property
+    def proxy_key(self) -> str:
+        return self.path("proxy.key")
+
     def admin_token(self) -> str:
         with open(self.path("admin.token"), encoding="ascii") as file:
             return file.read().strip()
 
 
-def ensure(directory: str, names: Sequence[str], addresses: Sequence[str]) -> Pki:
-    """Make what is missing, expires within 30 days or was made for other names. Raises OSError, CertificatesError."""
+def ensure(
+    directory: str,
+    names: Sequence[str],
+    addresses: Sequence[str],
+    *,
+    subject: str = "kube-apiserver",
+    admin: bool = True,
+) -> Pki:
+    """Make what is missing, expires within 30 days or was made for other names. Raises OSError, CertificatesError.
+
+    `subject` is the common name of the serving certificate; without `admin` nobody can come in by what is made.
+    """
     os.makedirs(directory, mode=0o700, exist_ok=True)
     pki = Pki(directory)
     state = _load(pki.path("state.json"))
     wanted = {"names": sorted(set(names)), "addresses": sorted(set(addresses))}
-    if not os.path.exists(pki.path("admin.token")):
+    if admin and not os.path.exists(pki.path("admin.token")):
         write(pki.path("admin.token"), os.urandom(32).hex().encode() + b"\n", 0o600)
     ca_holds = _holds(pki, state.get("ca"))
     serving_holds = ca_holds and _holds(pki, state.get("serving")) and state["serving"].get("for") == wanted
-    admin_holds = ca_holds and _holds(pki, state.get("admin"))
+    admin_holds = not admin or (ca_holds and _holds(pki, state.get("admin")))
     if ca_holds and serving_holds and admin_holds:
         return pki
     maker = _Maker(pki, state)
     maker.authority(ca_holds)
     if not serving_holds:
-        maker.serving(wanted)
+        maker.serving(wanted, subject)
     if not admin_holds:
         maker.admin()
+    write(pki.path("state.json"), json.dumps(state, indent=1).encode() + b"\n", 0o600)
+    return pki
+
+
+def front_proxy(directory: str) -> Pki:
+    """A CA for front proxies alone, and the certificate and key of one.
+
+    Made and renewed as by `ensure`, with the same errors.
+    """
+    os.makedirs(directory, mode=0o700, exist_ok=True)
+    pki = Pki(directory)
+    state = _load(pki.path("state.json"))
+    ca_holds = _holds(pki, state.get("ca"))
+    if ca_holds and _holds(pki, state.get("proxy")):
+        return pki
+    maker = _Maker(pki, state, _PROXY_CA_NAME)
+    maker.authority(ca_holds)
+    maker.proxy()
     write(pki.path("state.json"), json.dumps(state, indent=1).encode() + b"\n", 0o600)
     return pki
 
@@ -132,7 +169,8 @@ def _digest(path: str) -> str:
 class _Maker:
     """Makes certificates and notes them in `state`."""
 
-    def __init__(self, pki: Pki, state: dict[str, Any]) -> None:
+    def __init__(self, pki: Pki, state: dict[str, Any], authority: str = _CA_NAME) -> None:
+        self._authority = authority
         self._pki = pki
         self._state = state
 
@@ -146,7 +184,7 @@ class _Maker:
             made = ours
         else:
             self._key = _new_key()
-            self._cert = _sign_authority(_builder(_CA_NAME, [], self._key, _CA_DAYS), self._key)
+            self._cert = _sign_authority(self._authority, self._key)
             write(key_path, _pem_key(self._key), 0o600)
             write(cert_path, _pem(self._cert), 0o644)
             made = True
@@ -176,7 +214,7 @@ class _Maker:
         way_out = "restore ca.crt and ca.key, or remove the directory for a new CA"
         return f"the CA in {self._pki.directory} {problem}: {way_out}"
 
-    def serving(self, wanted: dict[str, list[str]]) -> None:
+    def serving(self, wanted: dict[str, list[str]], subject: str) -> None:
         import ipaddress
 
         from cryptography import x509
@@ -184,7 +222,7 @@ class _Maker:
         names: list[x509.GeneralName] = [x509.DNSName(name) for name in wanted["names"]]
         names += [x509.IPAddress(ipaddress.ip_address(address)) for address in wanted["addresses"]]
         key = _new_key()
-        builder = _builder("kube-apiserver", [], key, _LEAF_DAYS)
+        builder = _builder(subject, [], key, _LEAF_DAYS)
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
         self._leaf("serving", "apiserver", builder, key, server=True)
         self._state["serving"]["for"] = wanted
@@ -192,6 +230,10 @@ class _Maker:
     def admin(self) -> None:
         key = _new_key()
         self._leaf("admin", "admin", _builder(ADMIN, [MASTERS], key, _LEAF_DAYS), key, server=False)
+
+    def proxy(self) -> None:
+        key = _new_key()
+        self._leaf("proxy", "proxy", _builder(FRONT_PROXY, [], key, _LEAF_DAYS), key, server=False)
 
     def _leaf(
         self, entry: str, file: str, builder: x509.CertificateBuilder, key: EllipticCurvePrivateKey, *, server: bool
@@ -246,14 +288,15 @@ def _usage(*, sign_certificates: bool) -> x509.KeyUsage:
     )  # fmt: skip
 
 
-def _sign_authority(builder: x509.CertificateBuilder, key: EllipticCurvePrivateKey) -> x509.Certificate:
+def _sign_authority(name: str, key: EllipticCurvePrivateKey) -> x509.Certificate:
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
     from cryptography.x509.oid import NameOID
 
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, _CA_NAME)])
+    issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     return (
-        builder.issuer_name(name)
+        _builder(name, [], key, _CA_DAYS)
+        .issuer_name(issuer)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .add_extension(_usage(sign_certificates=True), critical=True)
         .sign(key, hashes.SHA256())

@@ -13,7 +13,7 @@ from fastapi_core.obs import logs
 from fastapi_core.obs.catalog import Metrics
 from fastapi_core.options import credentials
 from fastapi_core.options.audit import auditor
-from fastapi_core.options.certificates import CertificatesError, Pki, ensure
+from fastapi_core.options.certificates import FRONT_PROXY, CertificatesError, Pki, ensure, front_proxy
 from fastapi_core.options.flags import OptionsError
 from fastapi_core.options.gates import ACTING, KNOWN
 from fastapi_core.options.inert import PROTECTIVE
@@ -27,6 +27,8 @@ log = logs.get("options")
 #: More open files than this are not asked for.
 _OPEN_FILES = 65_536
 _OWN_FILES = 128
+_PROXY_FOLDER = "front-proxy"
+"""Below the certificates: those of --aggregator-make-proxy-certificate."""
 
 LOGS_DIRECTORY = "/var/log"
 """What --enable-logs-handler serves."""
@@ -75,6 +77,8 @@ class Completed:
         """Renew what expires soon, as a start would. Raises OSError, OptionsError."""
         try:
             ensure(self.pki.directory, *_names(self.options))
+            if self.options.aggregation.aggregator_make_proxy_certificate:
+                front_proxy(os.path.join(self.pki.directory, _PROXY_FOLDER))
         except CertificatesError as error:
             raise OptionsError([str(error)]) from None
         self.write_kubeconfig(port)
@@ -99,6 +103,8 @@ def complete(options: Options) -> Completed:
             raise OptionsError([f"--data-dir: {home!r} cannot be made ({error.strerror})"]) from None
     try:
         pki = ensure(os.path.join(home, "pki"), *_names(options))
+        if options.aggregation.aggregator_make_proxy_certificate:
+            _own_front_proxy(options, os.path.join(home, "pki", _PROXY_FOLDER))
         known = credentials.load(options, pki)
         config = _config(options, pki, known)
     except (OSError, CertificatesError, OptionsError) as error:
@@ -136,6 +142,20 @@ def _names(options: Options) -> tuple[list[str], list[str]]:
     for text in options.network.service_cluster_ip_range.split(","):
         addresses.append(str(ipaddress.ip_network(text.strip(), strict=False)[1]))
     return names, addresses
+
+
+def _own_front_proxy(options: Options, directory: str) -> None:
+    """What kubeadm sets up: a CA that signs proxies and nothing else, one proxy, the usual headers."""
+    pki = front_proxy(directory)
+    who = options.authentication
+    options.aggregation.proxy_client_cert_file = pki.proxy_cert
+    options.aggregation.proxy_client_key_file = pki.proxy_key
+    who.requestheader_client_ca_file = pki.ca
+    who.requestheader_allowed_names = (FRONT_PROXY,)
+    who.requestheader_username_headers = who.requestheader_username_headers or ("X-Remote-User",)
+    who.requestheader_uid_headers = who.requestheader_uid_headers or ("X-Remote-Uid",)
+    who.requestheader_group_headers = who.requestheader_group_headers or ("X-Remote-Group",)
+    who.requestheader_extra_headers_prefix = who.requestheader_extra_headers_prefix or ("X-Remote-Extra-",)
 
 
 def _config(options: Options, pki: Pki, known: credentials.Credentials) -> ServerConfig:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import Any
 
@@ -77,7 +77,7 @@ class Options:
         """Everything that is wrong, each line with the flag and the fix."""
         return [
             *serving.check(self.serving),
-            *_check_generic(self.generic),
+            *check_generic(self.generic),
             *_check_network(self.network),
             *_check_kubelet(self.kubelet),
             *authentication.check(self.authentication),
@@ -99,16 +99,21 @@ def flags() -> dict[str, Flag]:
 
 def usage() -> str:
     """Help text, made from the flags."""
+    quiet = len(inert.inert(flags()))
+    return f"{described(GROUPS)}\n\n{quiet} further flags of kube-apiserver are accepted without effect."
+
+
+def described(groups: Mapping[str, type]) -> str:
+    """Help text of the flags of some groups."""
     lines: list[str] = []
     heading = ""
-    for name, known in sorted(flags().items(), key=lambda item: (list(GROUPS).index(item[1].group), item[0])):
+    for name, known in sorted(flags_of(groups).items(), key=lambda item: (list(groups).index(item[1].group), item[0])):
         if known.group != heading:
             heading = known.group
             lines += ["", f"{heading.capitalize()} flags:"]
         tail = "" if known.default in ("", (), False) else f" (default {_shown(known.default)})"
         lines.append(f"  --{name} {'' if known.kind.is_bool else known.kind.name}".rstrip())
         lines.append(f"      {known.help}{tail}")
-    lines += ["", f"{len(inert.inert(flags()))} further flags of kube-apiserver are accepted without effect."]
     return "\n".join(lines).lstrip("\n")
 
 
@@ -116,7 +121,7 @@ def _shown(value: Any) -> str:
     return f"{value:g}s" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _check_generic(generic: Generic) -> list[str]:
+def check_generic(generic: Generic) -> list[str]:
     wrong = []
     for name, number in (
         ("max-requests-inflight", generic.max_requests_inflight),
@@ -212,6 +217,12 @@ def _check_files(options: Options) -> list[str]:
 
 def _check_rest(options: Options) -> list[str]:
     wrong = []
+    given = options.aggregation.proxy_client_cert_file or options.authentication.requestheader_client_ca_file
+    if options.aggregation.aggregator_make_proxy_certificate and given:
+        wrong.append(
+            "--aggregator-make-proxy-certificate: makes what --proxy-client-cert-file and --requestheader-client-ca-file name, "
+            "leave these out"
+        )
     if options.logging.logging_format not in FORMATS:
         wrong.append(f"--logging-format: {options.logging.logging_format!r} is none of {', '.join(FORMATS)}")
     if options.storage.event_ttl <= 0:

@@ -76,3 +76,20 @@ def check(serving: Serving) -> list[str]:
         if suite not in KNOWN:
             wrong.append(f"--tls-cipher-suites: Cipher suite {suite} not supported or doesn't exist")
     return wrong
+
+
+def explain(error: Exception, serving: Serving) -> str:
+    """A failed start in terms of flags, where it was one of them."""
+    import errno
+
+    from fastapi_core.storage.interface import StorageError
+
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        return f"--secure-port: {serving.secure_port} is taken, choose another, or 0 for any free port"
+    if isinstance(error, OSError) and error.errno == errno.EACCES:
+        return f"--secure-port: {serving.secure_port} may not be used by this user, choose one above 1023"
+    if isinstance(error, OSError) and error.errno == errno.EADDRNOTAVAIL:
+        return f"--bind-address: {serving.bind_address} is no address of this machine, use 0.0.0.0 or 127.0.0.1"
+    if isinstance(error, StorageError):
+        return f"--data-dir: {error}"
+    return str(error)

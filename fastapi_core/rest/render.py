@@ -143,7 +143,8 @@ def page(ctx: RequestContext, scope: Scope, media: MediaType, listing: Page, *, 
             return document(ctx, media, custom_page(scope, listing, objects, selected=selected))
     if media.format == "protobuf":
         return binary(_binary_page(scope, media, listing, selected=selected))
-    version = str(listing.revision).encode()
+    # A source without versions (an extension's own) shows none.
+    version = str(listing.revision or "").encode()
     more = b""
     if listing.token:
         more = b',"continue":"' + listing.token.encode() + b'"'
@@ -181,11 +182,9 @@ def custom_page(scope: Scope, listing: Page, objects: list[CachedObject], *, sel
     metadata = b'"continue":"' + listing.token.encode() + b'"'
     if listing.token and not selected and listing.remaining > 0:
         metadata += b',"remainingItemCount":%d' % listing.remaining
-    tail = b'],"kind":"%b","metadata":{%b,"resourceVersion":"%d"}}\n' % (
-        definition.list_kind.encode(),
-        metadata,
-        listing.revision,
-    )
+    if listing.revision:
+        metadata += b',"resourceVersion":"%d"' % listing.revision
+    tail = b'],"kind":"%b","metadata":{%b}}\n' % (definition.list_kind.encode(), metadata)
     head = b'{"apiVersion":"%b","items":[' % definition.group_version.encode()
     return list_document(head, objects, tail, whole=True)
 

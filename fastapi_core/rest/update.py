@@ -237,8 +237,10 @@ def _check_version(scope: Scope, tree: Tree, old: Tree, *, replace: bool) -> Non
     if version == "0":
         if not definition.unconditional_update:
             raise version_required(definition, name)
-        metadata["resourceVersion"] = previous["resourceVersion"]
-    elif version != previous["resourceVersion"]:
+        # Objects of an extension's own source need not have versions.
+        if "resourceVersion" in previous:
+            metadata["resourceVersion"] = previous["resourceVersion"]
+    elif version != previous.get("resourceVersion"):
         if not (version.isascii() and version.isdigit()):
             quoted = errors.go_quote(version)
             problem = FieldError(

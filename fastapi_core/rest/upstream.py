@@ -84,10 +84,9 @@ class Upstreams:
         return await ask(self._pool, target, request_head("GET", path, headers), limit=limit)
 
     async def shutdown(self) -> None:
-        """End everything that is open."""
+        """End the streams and tunnels; requests that wait for their answer have the time of all others."""
         for stream in tuple(self._streams):
             stream.cut()
-        self._pool.close()
 
 
 class Reply(Relay):

@@ -46,6 +46,8 @@ INITIAL_BATCH = 32 << 10
 BOOKMARK_PERIOD = 60.0
 BOOKMARK_BEFORE_END = 2.0
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+Framed = tuple[str, CachedObject, dict[Any, Any]]
+"""Type of an event, its object, and where frames of it are remembered."""
 
 
 class WatchServer:
@@ -307,11 +309,17 @@ class Watch:
         else:
             self._subscribed(watcher)
 
-    async def _subscribed_later(self, pending: Awaitable[Watcher]) -> None:
+    async def _subscribed_later(self, pending: Awaitable[Watcher | None]) -> None:
+        """A source that has no watcher to give (an extension's own) has no more events when it answers."""
         try:
-            self._subscribed(await pending)
-        except StorageError as error:
+            watcher = await pending
+        except (StorageError, errors.APIError) as error:
             self._fail(error)
+            return
+        if watcher is None:
+            self.end()
+        else:
+            self._subscribed(watcher)
 
     def _subscribed(self, watcher: Watcher) -> None:
         if self._done:
@@ -327,10 +335,15 @@ class Watch:
             # In order, behind what is still being converted.
             self._later(events)
             return
+        writer = self._writer
+        if self._watcher is None and writer is not None:
+            # What has happened since the version it began with: as much as it may be, it belongs to the beginning.
+            writer.write_later(self._pieces([(e.type, e.change.object, e.change.memo) for e in events]))
+            return
         if len(events) == 1:
             event = events[0]
             frames = self._frame(event.type, event.change.object, event.change.memo)
-        elif self._writer is not None and self._writer.congested:
+        elif writer is not None and writer.congested:
             # One by one, so that all who are behind wait with the same bytes.
             for event in events:
                 self._write(self._frame(event.type, event.change.object, event.change.memo), 1)
@@ -351,31 +364,36 @@ class Watch:
             writer.abort()
 
     def _write_initial(self, objects: list[CachedObject]) -> None:
-        writer = self._writer
-        if writer is None or writer.closed or not objects:
-            return
-        columns, self._table_started = not self._table_started, True
-        writer.write_later(self._initial_pieces(objects, columns))
+        if self._writer is not None:
+            self._writer.write_later(self._pieces([("ADDED", obj, {}) for obj in objects]))
 
-    def _initial_pieces(self, objects: list[CachedObject], columns: bool) -> Iterator[bytes]:
-        table, observe = self.media.as_kind == "Table", self.server.observe
+    def _pieces(self, found: list[Framed]) -> Iterator[bytes]:
+        """The frames of many events, made as they are taken; which of them has the columns of a Table is settled now."""
+        table, columns = self.media.as_kind == "Table", not self._table_started
+        self._table_started = self._table_started or bool(found)
+        return self._made(found, table, columns)
+
+    def _made(self, found: list[Framed], table: bool, columns: bool) -> Iterator[bytes]:
+        observe = self.server.observe
         batch: list[bytes] = []
         size = 0
-        for obj in objects:
-            frame = self._table_frame("ADDED", obj, columns) if table else self._frame("ADDED", obj, {})
+        for number, (kind, obj, memo) in enumerate(found, 1):
+            frame = self._table_frame(kind, obj, columns) if table else self._frame(kind, obj, memo)
             columns = False
             batch.append(frame)
             size += len(frame)
-            if size >= INITIAL_BATCH or obj is objects[-1]:
+            if size >= INITIAL_BATCH or number == len(found):
                 if observe is not None:
                     observe(self.scope, len(batch), size)
                 yield b"".join(batch)
                 batch.clear()
                 size = 0
 
-    def _fail(self, error: StorageError) -> None:
+    def _fail(self, error: StorageError | errors.APIError) -> None:
         """An error after the head is out is an ERROR event, then the end."""
-        if error.code is Code.COMPACTED:
+        if isinstance(error, errors.APIError):
+            status = error.to_status()
+        elif error.code is Code.COMPACTED:
             status = errors.expired(f"too old resource version: {self._sent} ({error.revision})").to_status()
         else:
             status = errors.internal(str(error)).to_status()

@@ -16,6 +16,9 @@ WORTH = 24 << 20
 STEADY = 2 << 20
 """Growth within a period up to which things are quiet."""
 
+AGAIN = 12
+"""Looks after which it is tried again although nothing has grown: what was in use then may be free by now."""
+
 Trim = Callable[[], object]
 
 
@@ -53,13 +56,14 @@ class Memory:
         self._read = read
         self._find = find
         self._period = period
-        self._lowest = self._last = 0
+        self._lowest = self._floor = self._last = 0
+        self._looks = 0
         self._timer: asyncio.TimerHandle | None = None
         self._trim: Trim | None = None
 
     def start(self) -> None:
         """Look from now on, until `stop`."""
-        self._lowest = self._last = self._read()
+        self._lowest = self._floor = self._last = self._read()
         if self._last:
             self._again()
 
@@ -74,10 +78,13 @@ class Memory:
     def _look(self) -> None:
         now, before = self._read(), self._last
         self._last = now
-        self._lowest = min(self._lowest, now)
-        if now - self._lowest <= WORTH or now - before > STEADY:
+        self._looks += 1
+        self._lowest, self._floor = min(self._lowest, now), min(self._floor, now)
+        floor = self._lowest if self._looks > AGAIN else self._floor
+        if now - floor <= WORTH or now - before > STEADY:
             self._again()
             return
+        self._looks = 0
         self._trim = self._trim or self._find()
         if self._trim is None:
             return
@@ -86,7 +93,7 @@ class Memory:
         done.add_done_callback(self._trimmed)
 
     def _trimmed(self, done: asyncio.Future[object]) -> None:
-        # What could not be given back is in use, or too scattered to try again.
-        self._lowest = self._last = self._read()
+        # What could not be given back is in use, or too scattered to try again soon.
+        self._floor = self._last = self._read()
         if self._timer is not None and not done.cancelled():
             self._again()

@@ -36,6 +36,30 @@ def test_documents_name_flags_that_exist(document: str) -> None:
     assert not unknown - {"data-dir", "grace-period", "no-new-privileges", "wait"}, unknown
 
 
+def test_the_guide_to_extensions_names_flags_that_exist() -> None:
+    """Those of extension servers, of their registration, and of the server in front."""
+    from fastapi_core.extension.options import GROUPS
+    from fastapi_core.extension.registration.options import Registration, Withdrawal
+    from fastapi_core.options.flags import flags_of
+
+    known = (
+        flags().keys()
+        | flags_of(GROUPS).keys()
+        | flags_of({"": Registration}).keys()
+        | flags_of({"": Withdrawal}).keys()
+    )
+    text = (ROOT / "docs/extension.md").read_text()
+    ours = set(re.findall(r"(?<![\w-])--([a-z][a-z0-9-]*[a-z0-9])", text)) - {
+        "help",
+        "server-side",
+        "watch",
+        "raw",
+        "requestheader",
+    }
+    assert len(ours) > 15
+    assert not ours - known
+
+
 def test_the_unit_starts_what_is_installed() -> None:
     unit = (ROOT / "deploy/fastapi-core.service").read_text()
     assert "ExecStart=/opt/fastapi-core/bin/fastapi-core serve " in unit

@@ -19,6 +19,9 @@ PUBLIC = {
     "storage/interface.py": {"Code", "Event", "Events", "KeyValue", "Listener", "Page", "Storage", "StorageError"},
     "http/exchange.py": {"Answer", "Handler", "Header", "Response", "Stream", "StreamWriter"},
     "testing/server.py": {"RunningServer"},
+    "testing/conformance/target.py": {"Credential", "NOBODY", "Target", "TargetError"},
+    "testing/conformance/report.py": {"Outcome", "REFUSED", "Report", "Result", "UNSERVED"},
+    "testing/conformance/runner.py": {"Listener", "Options", "Session", "outcome_of", "run", "run_async", "selected"},
 }  # fmt: skip
 
 
@@ -38,3 +41,17 @@ def public_names(path: Path) -> set[str]:
 @pytest.mark.parametrize("module", sorted(PUBLIC))
 def test_public_names(module: str) -> None:
     assert public_names(PACKAGE / module) == PUBLIC[module]
+
+
+EXTENSION = {
+    "AGE", "APIError", "Column", "Connection", "Description", "Event", "Extension", "Feed", "Field", "FieldError",
+    "GroupVersion", "IntOrString", "KindOptions", "Listing", "ModelError", "ObjectMeta", "Objects", "OwnerReference",
+    "Quantity", "Request", "Resource", "Scale", "Storage", "Stored", "Subresource", "User", "Version", "quick",
+}  # fmt: skip
+
+
+def test_the_names_of_the_extension_framework() -> None:
+    from fastapi_core import extension
+
+    assert set(extension.__all__) == EXTENSION
+    assert all(getattr(extension, name).__doc__ for name in EXTENSION - {"AGE", "IntOrString"})

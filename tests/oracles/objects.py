@@ -11,7 +11,9 @@ FIRST = ("name", "generateName", "namespace", "selfLink", "uid")
 
 
 def with_revision(tree: Tree, revision: int) -> Tree:
-    """The tree with resourceVersion where the reference prints it."""
+    """The tree with resourceVersion where the reference prints it; revision 0 is none."""
+    if not revision:
+        return tree
     typed = next(iter(tree)) in ("kind", "metadata")
     items = list(tree["metadata"].items())
     at = 0

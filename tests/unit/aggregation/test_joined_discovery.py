@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+from typing import Any, cast
+
 import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastapi_core.aggregation.discovery import Joined
+from fastapi_core.aggregation.directory import APIService, Backing
+from fastapi_core.aggregation.discovery import DiscoveryView, Joined
+from fastapi_core.discovery.documents import DiscoveryDocuments
+from fastapi_core.discovery.live import LiveDocuments
 
 CHANGES = st.lists(
     st.tuples(st.sampled_from("abcdef"), st.integers(-3, 3), st.sampled_from([b"", b"1", b"2"])), max_size=40
@@ -36,3 +43,55 @@ def test_what_is_the_same_again_is_not_joined_again() -> None:
     assert joined.document is made
     joined.put("a", 2, b"1")
     assert joined.document is not made
+
+
+class Published:
+    """Without any entries."""
+
+    entries: dict[str, Any] = {}  # noqa: RUF012
+
+    def listen(self, changed: Callable[[str], object]) -> None:
+        """Nothing changes."""
+
+
+class Directory:
+    """Of as many groups as have been registered."""
+
+    def __init__(self) -> None:
+        self.services: dict[str, tuple[APIService, ...]] = {}
+        self.tell: Callable[[str], None] = lambda group: None
+
+    @property
+    def groups(self) -> list[str]:
+        return list(self.services)
+
+    def group(self, name: str) -> tuple[APIService, ...]:
+        return self.services.get(name, ())
+
+    def listen_groups(self, noted: Callable[[str], None]) -> None:
+        self.tell = noted
+
+    def register(self, number: int) -> None:
+        backing = Backing("n", "s", 443)
+        now = APIService(f"v1.g{number}", f"g{number}", "v1", number, 1, backing, True, b"", available=True, uid="u")
+        self.services[now.group] = (now,)
+        self.tell(now.group)
+
+
+async def test_hundreds_of_changes_are_seen_to_before_somebody_asks() -> None:
+    directory = Directory()
+    for number in range(200):
+        directory.register(number)
+    live = LiveDocuments(DiscoveryDocuments(()), ())
+    view = DiscoveryView(live, cast(Any, directory), cast(Any, Published()))
+    async with asyncio.timeout(5):
+        while len(view._changed) > 32:
+            await asyncio.sleep(0.001)
+    for number in range(200, 300):
+        directory.register(number)
+    async with asyncio.timeout(5):
+        while len(view._changed) > 32:
+            await asyncio.sleep(0.001)
+    names = [group["name"] for group in view(None).group_list.tree["groups"]]
+    assert names == [f"g{number}" for number in range(299, -1, -1)]
+    assert len(view(None).aggregated_groups.tree["items"]) == 300

@@ -232,6 +232,41 @@ async def test_a_kept_connection_that_has_ended_costs_no_read_and_repeats_no_wri
     assert len(made.backend.calls) == 5
 
 
+@pytest.mark.parametrize(("method", "calls"), [("GET", 2), ("HEAD", 2), ("POST", 1), ("PUT", 1), ("DELETE", 1)])
+async def test_a_backend_that_dies_over_a_request_is_asked_again_only_when_nothing_was_to_change(
+    stage: Make, method: str, calls: int
+) -> None:
+    async def script(call: Call) -> None:
+        await call.body()
+        if len(made.backend.calls) == 1:
+            call.writer.transport.abort()
+            return
+        await call.reply(OK, b"content-length: 2\r\n\r\n" + (b"" if method == "HEAD" else b"ok"))
+
+    made = await stage(script)
+    status, _, body = await made.ask(f"{method} {PATH} HTTP/1.1\nContent-Length: 0")
+    assert len(made.backend.calls) == calls
+    assert status == (200 if calls == 2 else 503), body
+
+
+async def test_a_backend_that_dies_over_every_request_is_asked_twice(stage: Make) -> None:
+    async def script(call: Call) -> None:
+        call.writer.transport.abort()
+
+    made = await stage(script)
+    assert (await made.ask(f"GET {PATH} HTTP/1.1"))[0] == 503
+    assert len(made.backend.calls) == 2
+
+    async def headed(call: Call) -> None:
+        await call.reply(OK, b"content-length: 5\r\n\r\nab")
+        call.writer.close()
+
+    # One whose answer has a head has been asked enough.
+    made.backend.script = headed
+    await made.ask(f"GET {PATH} HTTP/1.1")
+    assert len(made.backend.calls) == 3
+
+
 async def test_another_place_is_tried_when_one_refuses(stage: Make) -> None:
     made = await stage(small)
     made.places.found.insert(0, ("127.0.0.1", 1))

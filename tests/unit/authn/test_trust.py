@@ -115,3 +115,23 @@ def test_changed_bytes_are_read_or_refused(data: st.DataObject) -> None:
     except der.CertificateError:
         return
     assert found.subject in bytes(raw)
+
+
+def test_authorities_may_come_from_elsewhere_than_files(tmp_path: Path) -> None:
+    trust = Trust()
+    client = connection(LEAF, FIRST)
+    with pytest.raises(WrongCredential):
+        trust.check(client, NOW)
+    trust.replace(FIRST.pem)
+    assert trust.check(client, NOW) is True
+    with pytest.raises(ValueError, match="no certificates found"):
+        trust.replace(b"nothing")
+    assert trust.check(client, NOW) is True
+    trust.replace(b"")
+    with pytest.raises(WrongCredential):
+        trust.check(client, NOW)
+    both = Trust([str(bundle(tmp_path, SECOND))])
+    both.replace(FIRST.pem)
+    both.reload()
+    assert both.check(client, NOW) is True
+    assert both.check(connection(SECOND.issue("eve"), SECOND), NOW) is True

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fastapi_core.cli.notify import notify
+from fastapi_core.server.notify import notify
 
 
 def receive(address: str, monkeypatch: pytest.MonkeyPatch, shown: str) -> bytes:

@@ -39,3 +39,21 @@ async def test_a_failure_at_the_start_is_the_callers() -> None:
     with pytest.raises(OSError, match="no"):
         await keeper.start()
     await keeper.stop()
+
+
+async def test_at_once_when_told() -> None:
+    runs = 0
+    told = asyncio.Event()
+
+    async def work() -> None:
+        nonlocal runs
+        runs += 1
+        told.set()
+
+    keeper = Keeper("test", work, 3600)
+    await keeper.start()
+    told.clear()
+    keeper.nudge()
+    await asyncio.wait_for(told.wait(), 10)
+    assert runs == 2
+    await keeper.stop()

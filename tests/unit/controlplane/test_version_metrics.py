@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from fastapi_core.controlplane.metrics import export_version_metrics
 from fastapi_core.discovery.index import VersionInfo
 from fastapi_core.obs.catalog import Metrics
+from fastapi_core.server.exports import export_version_metrics
 
 
 def test_versions_and_the_number_of_metrics_are_exposed() -> None:

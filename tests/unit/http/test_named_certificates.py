@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 from fastapi_core.http.ciphers import KNOWN, openssl_ciphers
-from fastapi_core.http.tls import NamedCertificate, TLSFiles, build, build_context, certificate_names
+from fastapi_core.http.tls import (
+    Authorities,
+    NamedCertificate,
+    ServerTLS,
+    TLSFiles,
+    build,
+    build_context,
+    certificate_names,
+)
+from fastapi_core.obs.files import FileWatcher
 from tests.unit.http.http_support import Authority
 
 
@@ -95,3 +104,23 @@ def test_suites_by_their_names_in_go(bench: Bench) -> None:
         assert offered == {wanted} if wanted else context.minimum_version == ssl.TLSVersion.TLSv1_3
     assert build_context(*pair, min_version="VersionTLS13").minimum_version == ssl.TLSVersion.TLSv1_3
     assert build_context(*pair, min_version="VersionTLS10").minimum_version == ssl.TLSVersion.TLSv1_2
+
+
+def test_authorities_from_elsewhere_count_from_the_next_handshake_on(bench: Bench) -> None:
+    authorities = Authorities()
+    tls = ServerTLS(TLSFiles(*bench.pair("default"), authorities=authorities), FileWatcher())
+    assert tls.context.current.verify_mode is ssl.CERT_NONE
+    # The same one twice, and remarks, as bundles have them.
+    pem = "# Zertifikate für Prüfungen\n".encode() + Path(bench.ca).read_bytes() * 2
+    authorities.replace(pem)
+    assert tls.context.current.verify_mode is ssl.CERT_OPTIONAL
+    assert [ca["subject"] for ca in tls.context.current.get_ca_certs()] == [((("commonName", "test"),),)]
+    before = tls.context.current
+    with pytest.raises(ssl.SSLError):
+        authorities.replace(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+    assert (authorities.pem, tls.context.current) == (pem, before)
+    authorities.replace(pem)
+    assert tls.context.current is before
+    tls.close()
+    authorities.replace(b"")
+    assert tls.context.current is before

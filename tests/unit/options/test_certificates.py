@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from fastapi_core.authn.x509 import user_of
-from fastapi_core.options.certificates import CertificatesError, Pki, ensure, write
+from fastapi_core.options.certificates import FRONT_PROXY, CertificatesError, Pki, ensure, front_proxy, write
 
 NAMES, ADDRESSES = ["localhost", "kubernetes"], ["127.0.0.1", "::1", "10.0.0.1"]
 
@@ -148,3 +148,18 @@ def test_writing_is_atomic_and_cleans_up(tmp_path: Path, monkeypatch: pytest.Mon
         write(str(path), b"new", 0o644)
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
     assert path.read_bytes() == b"old"
+
+
+def test_a_front_proxy_has_a_ca_of_its_own(tmp_path: Path) -> None:
+    pki = front_proxy(str(tmp_path / "front-proxy"))
+    ca = x509.load_pem_x509_certificate(Path(pki.ca).read_bytes())
+    certificate = x509.load_pem_x509_certificate(Path(pki.proxy_cert).read_bytes())
+    certificate.verify_directly_issued_by(ca)
+    assert certificate.subject.rfc4514_string() == f"CN={FRONT_PROXY}"
+    before = contents(pki)
+    assert stat.S_IMODE(Path(pki.proxy_key).stat().st_mode) == 0o600
+    assert sorted(before) == ["ca.crt", "ca.key", "proxy.crt", "proxy.key", "state.json"]
+    assert contents(front_proxy(str(tmp_path / "front-proxy"))) == before
+    os.unlink(pki.proxy_key)
+    after = contents(front_proxy(str(tmp_path / "front-proxy")))
+    assert (after["ca.crt"] == before["ca.crt"], after["proxy.crt"] == before["proxy.crt"]) == (True, False)

@@ -224,3 +224,20 @@ def test_where_unknown_clients_may_go(tmp_path: Path) -> None:
         known = completed.config.authenticator
         assert [path for path in ("/healthz", "/livez", "/metrics") if identity(known, None, path)] == allowed
         completed.close()
+
+
+def test_a_front_proxy_of_its_own(tmp_path: Path) -> None:
+    completed = complete(Options.parse([f"--data-dir={tmp_path}", "--aggregator-make-proxy-certificate"]))
+    options = completed.options
+    folder = tmp_path / "pki/front-proxy"
+    assert options.aggregation.proxy_client_cert_file == str(folder / "proxy.crt")
+    assert options.authentication.requestheader_allowed_names == ("front-proxy-client",)
+    assert options.authentication.requestheader_username_headers == ("X-Remote-User",)
+    assert completed.credentials.proxy_trust is not None
+    assert completed.config.tls is not None
+    assert completed.config.tls.client_cas == (completed.pki.ca, str(folder / "ca.crt"))
+    before = (folder / "proxy.crt").read_bytes()
+    completed.renew(1)
+    assert (folder / "proxy.crt").read_bytes() == before
+    with pytest.raises(OptionsError, match="--aggregator-make-proxy-certificate: makes what"):
+        Options.parse(["--aggregator-make-proxy-certificate", f"--requestheader-client-ca-file={folder / 'ca.crt'}"])

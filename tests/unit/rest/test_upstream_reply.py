@@ -34,12 +34,8 @@ async def answering(*pieces: bytes) -> AsyncIterator[Target]:
 
 
 async def ask(target: Target, method: str = "GET") -> tuple[Reply, bytes]:
-    upstreams = Upstreams(dial_timeout=5)
-    try:
-        reply = await upstreams.fetch(target, method, "/x", [(b"host", b"h")])
-        return reply, await reply.whole(1 << 20)
-    finally:
-        await upstreams.shutdown()
+    reply = await Upstreams().fetch(target, method, "/x", [(b"host", b"h")])
+    return reply, await reply.whole(1 << 20)
 
 
 async def result(*pieces: bytes, method: str = "GET") -> tuple[int, bytes]:

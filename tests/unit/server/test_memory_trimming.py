@@ -35,6 +35,12 @@ async def test_after_a_burst_and_once() -> None:
     assert calls == [1]
 
 
+async def test_again_after_a_while() -> None:
+    calls: list[int] = []
+    await looked([50 * MB, 250 * MB] + [250 * MB] * (memory.AGAIN + 4), lambda: lambda: calls.append(1))
+    assert calls == [1, 1]
+
+
 async def test_not_for_little() -> None:
     calls: list[int] = []
     await looked([50 * MB, 60 * MB, 70 * MB, 70 * MB], lambda: lambda: calls.append(1))

@@ -1,0 +1,57 @@
+"""Further versions of a kind that is kept: other classes, and functions from one to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Generic, TypeVar
+
+from fastapi_core import errors
+from fastapi_core.extension.client import Objects
+from fastapi_core.extension.declaration import Declaration
+from fastapi_core.extension.models import Model
+from fastapi_core.records import dataclass
+
+T = TypeVar("T")
+V = TypeVar("V")
+Tree = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Version(Generic[T, V]):
+    """A version besides the one objects are kept in (whose class is T); made by `Stored.version`."""
+
+    declaration: Declaration[V]
+    show: Callable[[T], V]
+    keep: Callable[[V], T]
+    objects: Objects[V]
+    """The objects in this version."""
+
+    def bridged(self) -> Declaration[T]:
+        """The version, with objects of the kept one: for hooks, which are written for that."""
+        model, show, keep = self.declaration.model, self.show, self.keep
+        bridge: Model[T] = Model(
+            model.kind, model.schema, lambda tree: keep(model.load(tree)), lambda obj: model.dump(show(obj))
+        )
+        # All else of a declaration does not depend on the class.
+        made: Declaration[Any] = replace(self.declaration, model=bridge)  # type: ignore[arg-type]
+        return made
+
+
+class Conversion:
+    """Trees between the versions of a kind, by way of the kept one."""
+
+    def __init__(self, kept: Declaration[Any], versions: Sequence[Version[Any, Any]]) -> None:
+        models: dict[str, Model[Any]] = {kept.group_version: kept.model}
+        models |= {version.declaration.group_version: version.bridged().model for version in versions}
+        self._models: Mapping[str, Model[Any]] = models
+        self._kind = kept.kind
+
+    def __call__(self, tree: Tree, target: str) -> Tree:
+        """Metadata is the same in all versions, whatever the functions make of it. 500 for a version that is gone."""
+        source = self._models.get(tree.get("apiVersion") or "")
+        if source is None:
+            raise errors.internal(f"{self._kind} was kept in version {tree.get('apiVersion')}, which is not declared")
+        made = self._models[target].dump(source.load(tree))
+        made.update(apiVersion=target, kind=self._kind, metadata=tree.get("metadata") or {})
+        return made
