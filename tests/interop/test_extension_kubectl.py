@@ -120,7 +120,8 @@ def test_top(front: RunningServer, kubectl: Kubectl, tmp_path: Path) -> None:
         assert node.split()[1].endswith("m")
         assert node.split()[3].endswith("Mi")
         pods = kubectl("top", "pods", "--containers").splitlines()
-        assert [line.split()[:2] for line in pods[1:]] == [["metrics-0", "main"]]
+        # Other processes of this machine may be pods, too.
+        assert ["metrics-0", "main"] in [line.split()[:2] for line in pods[1:]]
         assert kubectl("get", "nodes.metrics.k8s.io").splitlines()[0].split() == ["NAME", "CPU", "MEMORY"]
         raw = json.loads(kubectl("get", "--raw", "/apis/metrics.k8s.io/v1beta1/nodes"))
         assert "resourceVersion" not in raw["metadata"]
