@@ -352,7 +352,7 @@ class ResourceCache:
 
     def statistics(self) -> ResourceStatistics:
         return ResourceStatistics(
-            objects=len(self._store.keys),
+            objects=len(self._store.by_key),
             bytes=self._store.size,
             watchers=self._index.count,
             events=self._events,
