@@ -96,6 +96,7 @@ async def _apply(description: Description, flags: Registration, client: CoreClie
     from fastapi_core.extension.registration.availability import wait
 
     registrar = Registrar(client, description, print, force=flags.force_conflicts)
+    await registrar.check(wanted)
     for obj in wanted:
         await registrar.apply(obj)
     kept = manifests.Object(manifests.SECRETS, description.namespace, flags.tls_secret, {})
@@ -109,12 +110,19 @@ async def _apply(description: Description, flags: Registration, client: CoreClie
 
 
 async def _unregister(description: Description, flags: options.Withdrawal) -> int:
-    client = _client(flags)
+    client, said = _client(flags), []
+
+    def say(line: str) -> None:
+        said.append(line)
+        print(line)
+
     try:
-        await Registrar(client, description, print).withdraw(with_namespace=flags.delete_namespace)
+        gone = await Registrar(client, description, say).withdraw(with_namespace=flags.delete_namespace)
     finally:
         client.close()
-    return 0
+    if not said:
+        print(f"Nothing is registered as {manifests.mark_of(description)}")
+    return 0 if gone else 1
 
 
 def _client(flags: Common) -> CoreClient:
