@@ -15,7 +15,7 @@ from fastapi_core.extension.models import ModelError, model_of
 from fastapi_core.extension.request import Event, Listing, Request
 from fastapi_core.extension.rules import Prepare, Validate
 from fastapi_core.extension.subresources import Subresource
-from fastapi_core.extension.versions import Version
+from fastapi_core.extension.versions import Version, inherited
 from fastapi_core.records import dataclass
 from fastapi_core.registry.store import CONFLICT_TEXT
 
@@ -255,21 +255,26 @@ class Stored(Kind[T]):
         *,
         show: Callable[[T], V],
         keep: Callable[[V], T],
-        columns: Sequence[Column] = (),
-        selectable: Sequence[str] = (),
+        columns: Sequence[Column] | None = None,
+        selectable: Sequence[str] | None = None,
         scale: Scale | None = None,
     ) -> Version[T, V]:
         """Serve the kind in another version (`v2`), too: as objects of `model`.
 
         `show` makes such an object of one that is kept, `keep` the other way; they must lose nothing that their version can
-        say, and run on the event loop. Hooks see objects of the kept version, whichever version a request speaks."""
+        say, and run on the event loop. Hooks see objects of the kept version, whichever version a request speaks.
+
+        All subresources are served in this version, too. `columns` and `selectable` are those of the kept version where
+        `model` has their paths, unless they are given; `scale` says where replicas stand here."""
+        known = model_of(model, self.declaration.kind)
+        seen, found, replicas = inherited(self.declaration, known, keep)
         declaration = replace(
             self.declaration,
-            model=model_of(model, self.declaration.kind),
+            model=known,
             version=name,
-            columns=tuple(columns),
-            selectable=tuple(selectable),
-            scale=scale,
+            columns=seen if columns is None else tuple(columns),
+            selectable=found if selectable is None else tuple(selectable),
+            scale=scale or replicas,
             kept_version=self.declaration.version,
         )
         declaration.check()

@@ -96,16 +96,18 @@ class Subresource(Generic[B]):
     def declared(self) -> registry.Subresource:
         return registry.Subresource(self.name, self.verbs(), self.model.kind)
 
-    def definition(self) -> ResourceDefinition:
-        """Its kind as documents describe it, with no verbs of its own."""
-        made = replace(self._parent, model=self.model, plural=self.name)
+    def definition(self, version: Declaration[Any] | None = None) -> ResourceDefinition:
+        """Its kind as documents of a version of its parent (the kept one) describe it, with no verbs of its own."""
+        made = replace(version or self._parent, model=self.model, plural=self.name)
         return made.definition(self.form, (), {}, unconditional=True)
 
-    def endpoints(self, scope: Scope, runner: Runner, connections: Connections) -> dict[str, Endpoint]:
-        """`NAME:VERB` -> endpoint."""
+    def endpoints(
+        self, scope: Scope, runner: Runner, connections: Connections, version: Declaration[Any] | None = None
+    ) -> dict[str, Endpoint]:
+        """`NAME:VERB` -> endpoint, in the kept version of its parent or another one."""
         if self._connect is not None:
             return {f"{self.name}:connect": _connecting(self._connect, scope, connections)}
-        bound = _Bound(self, self.definition(), runner)
+        bound = _Bound(self, self.definition(version), runner)
         made = {"create": bound.create, "get": bound.get, "patch": bound.patch, "update": bound.update}
         return {f"{self.name}:{verb}": made[verb] for verb in self.verbs()}
 
