@@ -143,7 +143,9 @@ async def _renew(app: Extension, options: Options) -> None:
 def program() -> str:
     """How this program was called, for usage lines."""
     name = os.path.basename(sys.argv[0])
-    return f"python {name}" if name.endswith(".py") else name
+    if name.endswith(".py"):
+        return f"python {name}"
+    return f"{name} extension" if sys.argv[1:2] == ["extension"] else name
 
 
 def _say(app: Extension, *texts: str) -> None:
