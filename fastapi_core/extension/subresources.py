@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from fastapi_core import errors
+from fastapi_core.errors import FieldError
 from fastapi_core.extension.connection import Connection, Connections
 from fastapi_core.extension.declaration import Declaration, SchemaForm
 from fastapi_core.extension.models import Model, ModelError
+from fastapi_core.extension.models.base import LoadError
 from fastapi_core.extension.request import Request, request_of
 from fastapi_core.extension.sync import Runner
 from fastapi_core.registry import definition as registry
@@ -104,10 +106,10 @@ class Subresource(Generic[B]):
     def endpoints(self, scope: Scope, runner: Runner, connections: Connections) -> dict[str, Endpoint]:
         """`NAME:VERB` -> endpoint."""
         if self._connect is not None:
-            return {f"{self.name}:connect": _connecting(self._connect, scope, connections)}
+            return {f"{self.name}:connect": _of_existing(_connecting(self._connect, scope, connections), scope)}
         bound = _Bound(self, self.definition(), runner)
         made = {"create": bound.create, "get": bound.get, "patch": bound.patch, "update": bound.update}
-        return {f"{self.name}:{verb}": made[verb] for verb in self.verbs()}
+        return {f"{self.name}:{verb}": _of_existing(made[verb], scope) for verb in self.verbs()}
 
 
 class _Bound:
@@ -185,9 +187,15 @@ class _Bound:
     def _load(self, tree: Tree) -> Any:
         problems = self._sub.form.schema.validate(tree)
         if problems:
-            name = (tree.get("metadata") or {}).get("name") or ""
-            raise errors.invalid(self._definition.kind, self._definition.group, name, problems)
-        return self._sub.model.load(tree)
+            raise self._invalid(tree, problems)
+        try:
+            return self._sub.model.read(tree)
+        except LoadError as error:
+            raise self._invalid(tree, error.errors) from error
+
+    def _invalid(self, tree: Tree, problems: list[FieldError]) -> errors.APIError:
+        name = (tree.get("metadata") or {}).get("name") or ""
+        return errors.invalid(self._definition.kind, self._definition.group, name, problems)
 
     def _tree(self, value: Any) -> Tree:
         d = self._definition
@@ -201,7 +209,32 @@ class _Bound:
         return render.tree(ctx, self._tree(value), status=status)
 
 
-def _connecting(handler: Connect, scope: Scope, connections: Connections) -> Endpoint:
+def _of_existing(endpoint: Callable[[RequestContext], Awaitable[Answer]], scope: Scope) -> Endpoint:
+    """The same for objects that are there: 404 for others, as far as the kind can be asked."""
+
+    from fastapi_core.extension.source import RequestStore
+
+    async def checked(ctx: RequestContext) -> Answer:
+        store, info = scope.store, ctx.info
+        if isinstance(store, RequestStore):
+            if store.origin.handlers.get is None:
+                return await endpoint(ctx)
+            obj = await RequestStore(store.origin, request_of(ctx)).fetch(info.name)
+        else:
+            pending = store.fresh()
+            if pending is not None:
+                await pending
+            obj = store.cache.get(store.key(info.namespace, info.name))
+        if obj is None:
+            raise scope.not_found(info.name)
+        return await endpoint(ctx)
+
+    return checked
+
+
+def _connecting(
+    handler: Connect, scope: Scope, connections: Connections
+) -> Callable[[RequestContext], Awaitable[Answer]]:
     from fastapi_core.rest.authorize import check_connect
 
     async def endpoint(ctx: RequestContext) -> Answer:

@@ -41,4 +41,4 @@ def _of_trees(schema: Tree, kind: str) -> Model[Tree]:
     problem = obstacle(schema)
     if problem:
         raise ModelError(f"the schema of {kind}: {problem}")
-    return Model(kind, whole(schema), copy.deepcopy, copy.deepcopy)
+    return Model(kind, whole(schema), copy.deepcopy, copy.deepcopy, plain=True)
