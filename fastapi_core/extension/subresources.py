@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from fastapi_core import errors
 from fastapi_core.errors import FieldError
+from fastapi_core.extension.checks import check_handler
 from fastapi_core.extension.connection import Connection, Connections
 from fastapi_core.extension.declaration import Declaration, SchemaForm
 from fastapi_core.extension.models import Model, ModelError
@@ -59,24 +60,31 @@ class Subresource(Generic[B]):
 
     def get(self, handler: Get[B]) -> Get[B]:
         """`handler(request, name)`: what there is to see of the object `name`; None when there is none."""
+        self._check("get", handler, self._get, "name")
         self._get = handler
         return handler
 
     def create(self, handler: Create[B]) -> Create[B]:
         """`handler(request, body)`: an action on the object `request.name` (POST). Answers its outcome, or None for the
         body itself. `request.dry_run` means: do nothing."""
+        self._check("create", handler, self._create, "body")
         self._create = handler
         return handler
 
     def update(self, handler: Update[B]) -> Update[B]:
         """`handler(request, new, old)`: change what `get` shows; gives PUT and PATCH. Not called in dry runs."""
+        self._check("update", handler, self._update, "new", "old")
         self._update = handler
         return handler
 
     def connect(self, handler: Connect) -> Connect:
         """`handler(request, connection)`, a coroutine function: GET and POST as a raw connection, streamed or upgraded."""
+        self._check("connect", handler, self._connect, "connection")
         self._connect = handler
         return handler
+
+    def _check(self, verb: str, handler: Callable[..., Any], taken: object, *arguments: str) -> None:
+        check_handler(handler, f"{self._parent.plural}/{self.name}.{verb}", "request", *arguments, taken=taken)
 
     # For the composition
 

@@ -53,7 +53,7 @@ class Model(Generic[T]):
 
     `schema` is the structural OpenAPI schema of the whole object. `load` makes the author's object of a tree that has
     come through the schema; `dump` the tree of one, without apiVersion and kind. `plain`: objects are trees, which
-    `load` only copies.
+    `load` only copies. `table`: the schema is that of a type table.
     """
 
     kind: str
@@ -61,6 +61,7 @@ class Model(Generic[T]):
     load: Callable[[Tree], T]
     dump: Callable[[T], Tree]
     plain: bool = False
+    table: bool = False
 
     def read(self, tree: Tree) -> T:
         """The object of what a client has sent. Raises LoadError, whatever the class makes of it."""

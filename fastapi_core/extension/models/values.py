@@ -21,7 +21,7 @@ from fastapi_core.records import dataclass
 DURATION: Final = r"^[+-]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$"
 _EITHER: Final = [{"type": "integer"}, {"type": "string"}]
 _INT_OR_STRING: Final[Tree] = {"x-kubernetes-int-or-string": True, "anyOf": _EITHER}
-DURATION_SCHEMA: Final[Tree] = {"type": "string", "format": "duration", "pattern": DURATION}
+DURATION_SCHEMA: Final[Tree] = {"type": "string", "pattern": DURATION}
 _LISTS: Final = (list, tuple, set, frozenset, collections.abc.Sequence, collections.abc.Iterable, collections.abc.Set)
 _MAPS: Final = (dict, Mapping, collections.abc.MutableMapping)
 
