@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
+from fastapi_core import errors
 from fastapi_core.crd.strategy import Rules
 from fastapi_core.errors import CAUSE_REASONS, OMITTED, FieldError
 from fastapi_core.extension.declaration import Declaration, SchemaForm
@@ -63,13 +64,24 @@ class KindRules(Rules, Generic[T]):
         except LoadError:
             # The validation, which comes next, says so.
             return
-        before = model.dump(obj)
+        before = self._dumped(obj, new)
         answer = hook(obj, None if old is None else model.load(old))
-        after = model.dump(obj if answer is None else answer)
+        after = self._dumped(obj if answer is None else answer, new)
         if after != before:
             merged = changed(new, before, after)
             new.clear()
             new.update(merged)
+
+    def _dumped(self, obj: T, new: Tree) -> Tree:
+        """The tree of an object in the version of the request; 422 when that cannot show it."""
+        d = self._declaration
+        if not self._shown:
+            return d.model.dump(obj)
+        try:
+            return d.model.dump(obj)
+        except Exception as error:
+            name = new["metadata"].get("name") or ""
+            raise errors.invalid(d.kind, d.group, name, [_cannot_show(d.version, error)]) from error
 
     def validate(self, new: Tree, old: Tree | None) -> list[FieldError]:
         return self._judged(super().validate(new, old), new, old, self._judge)
@@ -104,8 +116,7 @@ class KindRules(Rules, Generic[T]):
                 show(obj)
             except Exception as error:
                 if old is None or self._can_show(show, old):
-                    text = f"cannot be shown in version {version}: {error or type(error).__name__}"
-                    found.append(FieldError("Invalid value", NOWHERE, text, OMITTED))
+                    found.append(_cannot_show(version, error))
         return found
 
     def _can_show(self, show: Show[T], old: Tree) -> bool:
@@ -114,6 +125,11 @@ class KindRules(Rules, Generic[T]):
         except Exception:
             return False
         return True
+
+
+def _cannot_show(version: str, error: Exception) -> FieldError:
+    text = f"cannot be shown in version {version}: {str(error) or type(error).__name__}"
+    return FieldError("Invalid value", NOWHERE, text, OMITTED)
 
 
 def _unreadable(model: Model[Any], old: Tree) -> list[FieldError]:

@@ -178,6 +178,21 @@ async def test_what_another_version_cannot_show_is_refused() -> None:
         assert "nothing to keep" in answer["message"]
 
 
+async def test_what_a_hook_makes_must_be_shown_in_the_version_of_the_request() -> None:
+    app = Extension("clocks.example.com/v1")
+    clocks = app.stored(Clock, "clocks")
+    clocks.version("v2", ClockV2, show=show, keep=keep)
+
+    def hide(new: Clock, old: Clock | None) -> None:
+        new.label = "hidden"
+
+    clocks.prepare(hide)
+    async with serving(app) as served:
+        tree = {**clock(label="x"), "apiVersion": "clocks.example.com/v2"}
+        status, answer = await served.call("POST", "/apis/clocks.example.com/v2/namespaces/d/clocks", tree)
+        assert (status, "cannot be shown in version v2: no word for it" in answer["message"]) == (422, True)
+
+
 async def test_a_failed_conversion_names_the_object() -> None:
     app = Extension("clocks.example.com/v1")
     bad: list[str] = []
