@@ -65,12 +65,23 @@ class KindRules(Rules, Generic[T]):
             # The validation, which comes next, says so.
             return
         before = self._dumped(obj, new)
-        answer = hook(obj, None if old is None else model.load(old))
+        answer = hook(obj, self._kept(old))
         after = self._dumped(obj if answer is None else answer, new)
         if after != before:
             merged = changed(new, before, after)
             new.clear()
             new.update(merged)
+
+    def _kept(self, old: Tree | None) -> T | None:
+        """The object as it is kept; 500 that names it when the class no longer takes it."""
+        if old is None:
+            return None
+        d = self._declaration
+        try:
+            return d.model.read(old)
+        except LoadError as error:
+            name = "/".join(filter(None, (old["metadata"].get("namespace"), old["metadata"].get("name"))))
+            raise errors.internal(f"{d.kind} {name} as it is kept cannot be read: {error}") from error
 
     def _dumped(self, obj: T, new: Tree) -> Tree:
         """The tree of an object in the version of the request; 422 when that cannot show it."""
@@ -105,7 +116,7 @@ class KindRules(Rules, Generic[T]):
                 return []
             return error.errors
         if judge is not None:
-            found = [sound(judge, one) for one in judge(obj, None if old is None else model.load(old)) or ()]
+            found = [sound(judge, one) for one in judge(obj, self._kept(old)) or ()]
         return found or self._unshowable(obj, old)
 
     def _unshowable(self, obj: T, old: Tree | None) -> list[FieldError]:

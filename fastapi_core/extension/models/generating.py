@@ -44,7 +44,7 @@ def generator() -> Any:
 def spans_of(schema: Tree) -> Spans | None:
     """What goes through the durations of a value of this schema; None when there are none."""
     if schema.get("pattern") == DURATION:
-        return lambda value, change: change(value) if isinstance(value, str) else value
+        return lambda value, change: None if value is None else change(value)
     found = {name: spans_of(member) for name, member in (schema.get("properties") or {}).items()}
     members = {name: inner for name, inner in found.items() if inner is not None}
     item = spans_of(schema["items"]) if isinstance(schema.get("items"), dict) else None
@@ -79,6 +79,8 @@ def _iso() -> Any:
     return importlib.import_module("pydantic").TypeAdapter(timedelta)
 
 
-def go_form(text: str) -> str:
-    """Pydantic's form of a duration (`PT1M`) as Go's."""
-    return duration_of(_iso().validate_python(text))
+def go_form(value: str | float) -> str:
+    """Pydantic's form of a duration (`PT1M`, or seconds) as Go's, which stays as it is."""
+    if isinstance(value, str) and not value.lstrip("+-").startswith("P"):
+        return value
+    return duration_of(_iso().validate_python(value))

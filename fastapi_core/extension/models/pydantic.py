@@ -78,7 +78,7 @@ def _structural(schema: Tree, definitions: Tree, outer: tuple[str, ...], where: 
         if name in outer:
             raise ModelError(f"{where}: {name} contains itself, which no structural schema can say; use Any inside")
         beside = {key: value for key, value in schema.items() if key != "$ref"}
-        return {**_structural(definitions[name], definitions, (*outer, name), where), **_plain(beside)}
+        return _settled({**_structural(definitions[name], definitions, (*outer, name), where), **_plain(beside)})
     made = _plain(schema)
     made |= _alternatives(schema, definitions, outer, where)
     if "const" in made:
@@ -90,12 +90,17 @@ def _structural(schema: Tree, definitions: Tree, outer: tuple[str, ...], where: 
     if "prefixItems" in made:
         raise ModelError(f"{where}: tuples of a fixed length have no schema")
     _inside(made, schema, definitions, outer, where)
-    if made.get("default", ...) is None:
-        del made["default"]
-    elif "default" in made:
-        spans = spans_of(made)
-        made["default"] = _without_none(made["default"] if spans is None else spans(made["default"], go_form))
+    _settled(made)
     return made if "type" in made or "x-kubernetes-int-or-string" in made else {**made, **ANYTHING}
+
+
+def _settled(made: Tree) -> Tree:
+    """Its default as it would be sent: without null, durations in Go's form."""
+    default = _without_none(made.pop("default", None))
+    if default is not None:
+        spans = spans_of(made)
+        made["default"] = default if spans is None else spans(default, go_form)
+    return made
 
 
 def _inside(made: Tree, schema: Tree, definitions: Tree, outer: tuple[str, ...], where: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -215,6 +215,40 @@ async def test_a_failed_conversion_names_the_object() -> None:
         # Who only changes something else is not kept from it.
         status, _ = await served.call("PATCH", f"{SPACE}/a", {"metadata": {"labels": {"x": "y"}}}, MERGE)
         assert status == 200
+
+
+@pytest.mark.parametrize("hook", [False, True])
+async def test_what_the_class_no_longer_takes(hook: bool) -> None:
+    app = Extension("clocks.example.com/v1")
+    clocks = app.stored(Strict, "clocks")
+    if hook:
+        clocks.validate(lambda new, old: [])
+    labels = {"metadata": {"labels": {"x": "y"}}}
+    async with serving(app) as served:
+        Strict.least = 0
+        assert (await served.call("POST", SPACE, {**clock(), "kind": "Strict", "size": 1}))[0] == 201
+        Strict.least = 5
+        status, answer = await served.call("PATCH", f"{SPACE}/a", {**labels, "size": 2}, MERGE)
+        assert (status, causes(answer)) == (422, ["<nil>"])
+        # What is no worse than it was may be written, unless a hook is to see it.
+        status, answer = await served.call("PATCH", f"{SPACE}/a", labels, MERGE)
+        assert status == (422 if hook else 200)
+        status, answer = await served.call("PATCH", f"{SPACE}/a", {"size": 7}, MERGE)
+        assert status == (500 if hook else 200)
+        if hook:
+            assert "Strict d/a as it is kept cannot be read: " in answer["message"]
+        assert (await served.call("DELETE", f"{SPACE}/a"))[0] == 200
+
+
+@dataclass
+class Strict:
+    metadata: ObjectMeta
+    size: int = 0
+    least: ClassVar[int] = 0
+
+    def __post_init__(self) -> None:
+        if self.size < self.least:
+            raise ValueError(f"{self.size} is below {self.least}")
 
 
 @dataclass

@@ -13,6 +13,7 @@ from fastapi_core.structural.definition import problems
 from tests.fixtures.extension import serving
 
 pydantic = pytest.importorskip("pydantic")
+to_camel = pytest.importorskip("pydantic.alias_generators").to_camel
 
 SPACE = "/apis/racks.example.com/v1/namespaces/d/rooms"
 
@@ -20,6 +21,25 @@ SPACE = "/apis/racks.example.com/v1/namespaces/d/rooms"
 class Rack(pydantic.BaseModel):  # type: ignore[name-defined,misc]
     name: str
     hold: timedelta = timedelta(seconds=3)
+
+
+class Named(pydantic.BaseModel):  # type: ignore[name-defined,misc]
+    model_config = pydantic.ConfigDict(alias_generator=to_camel, populate_by_name=True, ser_json_timedelta="float")
+    rack_name: str
+    hold_on: timedelta | None = None
+
+
+class Depth(pydantic.BaseModel):  # type: ignore[name-defined,misc]
+    model_config = pydantic.ConfigDict(alias_generator=to_camel, populate_by_name=True)
+    my_racks: list[Rack] = pydantic.Field(default_factory=lambda: [Rack(name="a")])
+    by_name: dict[str, Named] = {"a": Named(rack_name="q")}  # noqa: RUF012
+    deep: Named = Named(rack_name="q", hold_on=timedelta(hours=1))
+
+
+class Deep(pydantic.BaseModel):  # type: ignore[name-defined,misc]
+    metadata: ObjectMeta
+    spec: Depth = pydantic.Field(default_factory=Depth)
+    status: Rack = pydantic.Field(default_factory=lambda: Rack(name="s"))
 
 
 class Room(pydantic.BaseModel):  # type: ignore[name-defined,misc]
@@ -67,6 +87,19 @@ def test_the_schema() -> None:
     assert members["number"]["minimum"] == 2
     assert members["number"]["x-kubernetes-validations"] == [{"rule": "self < 9"}]
     assert "x-kubernetes-preserve-unknown-fields" not in members["spare"]
+
+
+def test_defaults_inside_of_models() -> None:
+    Extension("racks.example.com/v1").stored(Deep, "deeps", status=True)
+    model = model_of(Deep)
+    members = model.schema["properties"]
+    deep = {"rackName": "q", "holdOn": "1h0m0s"}
+    assert members["spec"]["properties"]["deep"]["default"] == deep
+    whole = {"myRacks": [{"name": "a", "hold": "3s"}], "byName": {"a": {"rackName": "q"}}, "deep": deep}
+    assert members["spec"]["default"] == whole
+    # Whoever writes the object does not write its status.
+    assert "default" not in members["status"]
+    assert model.dump(model.load({"metadata": {}, "spec": whole}))["spec"] == whole
 
 
 def test_there_and_back() -> None:
