@@ -82,7 +82,11 @@ class ServedKind:
         self.form = SchemaForm(kind.declaration.model.schema)
         self.definition = served(kind, self.form)
         self._around = around
-        rules: KindRules[Any] = KindRules(kind.declaration, self.form, *kind.rules)
+        self._shown: list[tuple[str, Callable[[Any], Any]]] = []
+        if isinstance(kind, Stored) and kind.versions:
+            self._shown = [(kind.declaration.version, kind.declaration.model.dump)]
+            self._shown += [(version.declaration.version, version.shown) for version in kind.versions]
+        rules: KindRules[Any] = KindRules(kind.declaration, self.form, *kind.rules, self._shown)
         made = self._computed if isinstance(kind, Resource) else self._stored
         self.versions: list[ServedVersion] = []
         self.scope, self.endpoints = made(rules)
@@ -113,7 +117,7 @@ class ServedKind:
         for version in kind.versions:
             form = forms[version.declaration.version]
             definition = _version(kind, version, form)
-            own: KindRules[Any] = KindRules(version.bridged(), form, *kind.rules)
+            own: KindRules[Any] = KindRules(version.bridged(), form, *kind.rules, self._shown)
             other = KindScope(
                 version.declaration, relatives, own, definition, store, authorizer, computed=False, convert=convert
             )

@@ -41,6 +41,10 @@ class Version(Generic[T, V]):
         made: Declaration[Any] = replace(self.declaration, model=bridge)  # type: ignore[arg-type]
         return made
 
+    def shown(self, kept: T) -> Tree:
+        """The tree of a kept object in this version."""
+        return self.declaration.model.dump(self.show(kept))
+
 
 def inherited(
     kept: Declaration[Any], shown: Model[Any], keep: Callable[[Any], Any]
@@ -95,6 +99,17 @@ class Conversion:
         source = self._models.get(tree.get("apiVersion") or "")
         if source is None:
             raise errors.internal(f"{self._kind} was kept in version {tree.get('apiVersion')}, which is not declared")
-        made = self._models[target].dump(source.load(tree))
+        try:
+            made = self._models[target].dump(source.load(tree))
+        except errors.APIError:
+            raise
+        except Exception as error:
+            raise errors.internal(self._failed(tree, target, error)) from error
         made.update(apiVersion=target, kind=self._kind, metadata=tree.get("metadata") or {})
         return made
+
+    def _failed(self, tree: Tree, target: str, error: Exception) -> str:
+        metadata = tree.get("metadata") or {}
+        name = "/".join(filter(None, (metadata.get("namespace"), metadata.get("name"))))
+        text = str(error) or type(error).__name__
+        return f"conversion of {self._kind} {name} from {tree.get('apiVersion')} to {target} failed: {text}"
