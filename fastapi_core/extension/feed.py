@@ -7,6 +7,7 @@ import copy
 import time
 from collections import deque
 from collections.abc import AsyncIterator
+from itertools import takewhile
 from typing import Any, Generic, TypeVar
 
 from fastapi_core import errors
@@ -90,12 +91,17 @@ class Feed(Storage[T], Generic[T]):
             if seen < self._forgotten:
                 raise errors.expired(f"too old resource version: {seen} ({self._forgotten})")
             changed = self._changed
-            fresh = [(revision, event) for revision, event in self._events if revision > seen]
+            fresh = self._behind(seen)
             for revision, event in fresh:
                 yield event
                 seen = revision
             if not fresh:
                 await changed.wait()
+
+    def _behind(self, seen: int) -> list[tuple[int, Event[T]]]:
+        """The events after a version: from the newest back, most watchers have all but the last."""
+        found = list(takewhile(lambda told: told[0] > seen, reversed(self._events)))
+        return found[::-1]
 
 
 def _metadata(obj: Any) -> ObjectMeta:
