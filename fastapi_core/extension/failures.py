@@ -11,7 +11,8 @@ import asyncio
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
 
 from fastapi_core import errors
 from fastapi_core.codec import json as json_codec
@@ -22,6 +23,27 @@ if TYPE_CHECKING:
 
 log = logs.get("extension")
 Handler = Callable[..., Any]
+
+
+SLICE: Final = 0.005
+"""Seconds of work on answers after which others may run."""
+
+
+class Turns:
+    """`if turns.due: await turns.over()` between the steps of long work lets others run."""
+
+    __slots__ = ("_begun",)
+
+    def __init__(self) -> None:
+        self._begun = monotonic()
+
+    @property
+    def due(self) -> bool:
+        return monotonic() - self._begun > SLICE
+
+    async def over(self) -> None:
+        await asyncio.sleep(0)
+        self._begun = monotonic()
 
 
 class HandlerError(Exception):

@@ -6,7 +6,7 @@ import asyncio
 import copy
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from itertools import takewhile
 from typing import Any, Generic, TypeVar
 
@@ -98,10 +98,9 @@ class Feed(Storage[T], Generic[T]):
             if not fresh:
                 await changed.wait()
 
-    def _behind(self, seen: int) -> list[tuple[int, Event[T]]]:
+    def _behind(self, seen: int) -> Sequence[tuple[int, Event[T]]]:
         """The events after a version: from the newest back, most watchers have all but the last."""
-        found = list(takewhile(lambda told: told[0] > seen, reversed(self._events)))
-        return found[::-1]
+        return [*takewhile(lambda told: told[0] > seen, reversed(self._events))][::-1]
 
 
 def _metadata(obj: Any) -> ObjectMeta:

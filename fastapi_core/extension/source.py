@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.extension.declaration import Declaration
-from fastapi_core.extension.failures import Answered, check_numbers
+from fastapi_core.extension.failures import Answered, Turns, check_numbers
 from fastapi_core.extension.request import Listing, Request
 from fastapi_core.extension.sync import Runner
 from fastapi_core.records import dataclass
@@ -193,8 +193,13 @@ class RequestStore(ResourceStore):
             return [], 0
         answer = await origin.runner.call(handlers.list, request)
         with Answered(handlers.list):
-            items: Sequence[Any] = answer.items if isinstance(answer, Listing) else answer
-            objects = [origin.make(item, request.namespace) for item in items]
+            # A list of its own: the author's may change while others have their turns.
+            items: Sequence[Any] = list(answer.items if isinstance(answer, Listing) else answer)
+            objects, turns = [], Turns()
+            for item in items:
+                objects.append(origin.make(item, request.namespace))
+                if turns.due:
+                    await turns.over()
             objects.sort(key=lambda obj: obj.key)
             for one, other in pairwise(objects):
                 if one.key == other.key:

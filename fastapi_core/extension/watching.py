@@ -9,11 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from fastapi_core._ext.objects import CachedObject
-from fastapi_core.extension.failures import being_cancelled, called, heard
+from fastapi_core.extension.failures import Turns, being_cancelled, called, heard
 from fastapi_core.extension.source import RequestCache, RequestStore, revision_of
 from fastapi_core.extension.sync import events_of
 from fastapi_core.storage.cacher.changes import ADDED, DELETED, MODIFIED, Change, WatchEvent
@@ -28,8 +27,6 @@ Deliver = Callable[[list[WatchEvent]], None]
 
 BOOKMARK: Final = "BOOKMARK"
 FAILED: Final = "the source of events failed"
-SLICE: Final = 0.005
-"""Seconds of events after which others may run."""
 _KINDS: Final = frozenset({ADDED, MODIFIED, DELETED})
 
 
@@ -112,12 +109,11 @@ class _Flow:
 
     async def _drain(self, events: AsyncIterator[Event[Any]]) -> None:
         """Take the events as they come; a source that never waits lets others run now and then."""
-        task, begun = asyncio.current_task(), monotonic()
+        task, turns = asyncio.current_task(), Turns()
         async for event in events:
             self._take(event)
-            if monotonic() - begun > SLICE:
-                await asyncio.sleep(0)
-                begun = monotonic()
+            if turns.due:
+                await turns.over()
             if task is not None and task.cancelling():
                 # The client is gone, and the source has caught what it was told so by.
                 raise asyncio.CancelledError
