@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from fastapi_core import errors
-from fastapi_core.extension import Event, Extension, ObjectMeta, Request
+from fastapi_core.extension import Connection, Event, Extension, ObjectMeta, Request
 from fastapi_core.extension.sync import Runner
 from fastapi_core.obs import logs
 from tests.fixtures.extension import serving, told
@@ -254,3 +254,43 @@ async def test_writes_that_answer_another_object(written: io.StringIO) -> None:
     said = written.getvalue()
     assert "create_wrong" in said
     assert "update_wrong" in said
+
+
+@pytest.mark.parametrize("error", [SystemExit(1), GeneratorExit(), asyncio.CancelledError()], ids=repr)
+async def test_connect_handlers_end_their_request_only(error: BaseException) -> None:
+    app = Extension("files.example.com/v1")
+    files = app.kind(File, "files", namespaced=False)
+
+    @files.get
+    async def get(request: Request, name: str) -> File:
+        return File(ObjectMeta(name=name))
+
+    @files.subresource("line", File).connect
+    async def connect(request: Request, connection: Connection) -> None:
+        raise error
+
+    async with serving(app) as served:
+        assert (await asyncio.wait_for(served.call("GET", f"{ROOT}/files/a/line"), 10))[0] == 500
+        assert (await served.call("GET", f"{ROOT}/files/a"))[0] == 200
+
+
+async def test_numbers_of_subresources() -> None:
+    app = Extension("files.example.com/v1")
+    files = app.kind(File, "files", namespaced=False)
+
+    @files.get
+    async def get(request: Request, name: str) -> File:
+        return File(ObjectMeta(name=name))
+
+    @dataclass
+    class Size:
+        metadata: ObjectMeta
+        bytes: float = 0.0
+
+    @files.subresource("size", Size).get
+    async def size(request: Request, name: str) -> Size:
+        return Size(ObjectMeta(name=name), float(name))
+
+    async with serving(app) as served:
+        assert (await served.call("GET", f"{ROOT}/files/nan/size"))[0] == 500
+        assert (await served.good("GET", f"{ROOT}/files/1.5/size"))["bytes"] == 1.5
