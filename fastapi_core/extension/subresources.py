@@ -11,6 +11,7 @@ from fastapi_core.errors import FieldError
 from fastapi_core.extension.checks import check_handler
 from fastapi_core.extension.connection import Connection, Connections
 from fastapi_core.extension.declaration import Declaration, SchemaForm
+from fastapi_core.extension.failures import check_numbers
 from fastapi_core.extension.models import Model, ModelError
 from fastapi_core.extension.models.base import LoadError
 from fastapi_core.extension.request import Request, request_of
@@ -211,6 +212,7 @@ class _Bound:
         d = self._definition
         tree = {"apiVersion": d.group_version, "kind": d.kind, **self._sub.model.dump(value)}
         tree.setdefault("metadata", {})
+        check_numbers(tree)
         return tree
 
     def _answer(self, ctx: RequestContext, value: Any, *, status: int = 200) -> Response:
