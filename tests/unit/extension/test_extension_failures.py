@@ -148,7 +148,7 @@ async def broken(error: BaseException | Callable[[], Awaitable[None]]) -> None:
         StopIteration(), GeneratorExit(), SystemExit(3), asyncio.CancelledError(), WordlessError(), *untellable(),
         cancelled_elsewhere, leave,
     ],
-    ids=repr,
+    ids=lambda error: getattr(error, "__name__", repr(error)),
 )  # fmt: skip
 async def test_whatever_is_raised_ends_the_request_only(error: Any, threaded: bool) -> None:
     if threaded and not isinstance(error, BaseException):
