@@ -168,7 +168,7 @@ def bound(managed: Managed) -> None:
 
 def write(managed: Managed) -> list[Entry]:
     """The entries in the order the reference prints them: operation, time, manager, version, subresource."""
-    entries = [_entry(who, record) for who, record in managed.items()]
+    entries = [entry_of(who, record) for who, record in managed.items()]
     if len(entries) > 1:
         entries.sort(key=_order)
     return entries
@@ -182,7 +182,8 @@ def renewed(entries: list[Entry], entry: Entry, now: str) -> list[Entry]:
     return fresh
 
 
-def _entry(who: Identity, record: Record) -> Entry:
+def entry_of(who: Identity, record: Record) -> Entry:
+    """How a record is written."""
     entry: Entry = {}
     if who.manager:
         entry["manager"] = who.manager

@@ -162,6 +162,13 @@ class Tracker:
             changes = self.changes(self.tracked, current or {}, new)
         except ItemError:
             changes = None
+        if current is None and given is None and changes is not None:
+            # Nobody owned anything before.
+            metadata.pop("managedFields", None)
+            if changes[0]:
+                who = managers.updater(manager, self.version, self.subresource)
+                metadata["managedFields"] = [managers.entry_of(who, Record(changes[0], self.version, now))]
+            return
         if before and kept and changes is not None:
             entries = self._unmoved(before, changes, manager, now)
             if entries is not None:

@@ -47,8 +47,10 @@ def _image_volume(tree: Tree) -> None:
 
 def _volume(tree: Tree) -> None:
     """A volume without a source is an empty directory."""
-    if all(name == "name" or value is None for name, value in tree.items()):
-        tree["emptyDir"] = {}
+    for name, value in tree.items():
+        if value is not None and name != "name":
+            return
+    tree["emptyDir"] = {}
 
 
 def _template_to_controller(tree: Tree) -> None:
