@@ -11,6 +11,7 @@ from fastapi_core.filters.driver import Overtime
 from fastapi_core.http.client import UpstreamError
 from fastapi_core.http.exchange import Answer, Header, Response
 from fastapi_core.http.relay import Relay
+from fastapi_core.obs import logs
 
 if TYPE_CHECKING:
     from fastapi_core._ext.http1 import BodyReader
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from fastapi_core.http.client import Target
     from fastapi_core.http.connection import Connection
     from fastapi_core.request.context import RequestContext
+
+log = logs.get("aggregation")
 
 SMALL = 1 << 16
 """Answers of a known length up to this are passed on whole."""
@@ -104,8 +107,22 @@ class Passage(Relay):
         self._dial = asyncio.get_running_loop().create_task(self._dialled())
 
     async def _dialled(self) -> None:
-        """Connect to the first target that can be reached: until then none of them has seen the request."""
-        reason = ""
+        """Whatever happens, there is an answer."""
+        try:
+            reason = await self._sent()
+        except Exception as error:
+            log.error("A request could not be passed on", error, path=self._ctx.request.path)
+            reason = f"{type(error).__name__}: {error}"
+            self.release()
+        if reason:
+            self._dial = None
+            if not self.answer.done():
+                self.answer.set_result(self._proxied.unreachable(reason))
+
+    async def _sent(self) -> str:
+        """Connect to the first target that can be reached: until then none of them has seen the request. Answers why none
+        can."""
+        reason = "there is no endpoint"
         for target in self._targets:
             try:
                 connection = await self._front.pool.connect(target)
@@ -117,10 +134,8 @@ class Passage(Relay):
                 self._front.pool.give_back(connection)
             else:
                 self._send(connection)
-            return
-        self._dial = None
-        if not self.answer.done():
-            self.answer.set_result(self._proxied.unreachable(reason))
+            return ""
+        return reason
 
     def _send(self, connection: Connection) -> None:
         request = self._ctx.request

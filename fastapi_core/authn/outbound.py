@@ -26,7 +26,10 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 class OutboundError(Exception):
-    """A question that got no usable answer; the text says why. `again`: another attempt may do better."""
+    """A question that got no usable answer; the text says why. `again`: another attempt may do better.
+
+    One that had its time and did not answer is not asked again: as in the reference, who waits has waited long enough.
+    """
 
     def __init__(self, text: str, *, again: bool = False) -> None:
         super().__init__(text)
@@ -110,7 +113,7 @@ async def ask(
                     break
                 address = location.decode("latin-1")
     except TimeoutError:
-        raise OutboundError(f'{method} "{address}": context deadline exceeded', again=True) from None
+        raise OutboundError(f'{method} "{address}": context deadline exceeded') from None
     except (UpstreamError, ValueError) as error:
         broken = isinstance(error.__cause__, ConnectionResetError | BrokenPipeError | EOFError)
         raise OutboundError(f'{method} "{address}": {error}', again=broken) from None

@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from fastapi_core.authn import outbound
+from fastapi_core.authn.attempts import persistently
 from fastapi_core.authn.base import Audiences, Known, WrongCredential
 from fastapi_core.authn.tokens import REMEMBER
 from fastapi_core.obs import logs
@@ -24,8 +25,6 @@ VERSIONS = ("v1", "v1beta1")
 #: Answers remembered; the oldest goes first.
 _MEMORY = 4096
 _TIMEOUT = 30.0
-#: Pauses between attempts, in seconds.
-BACKOFF = (0.5, 0.75, 1.125, 1.6875)
 
 Key = tuple[bytes, "Audiences | None"]
 """Digest of the token, so that what a client sends does not decide how much is kept, and the audiences asked for."""
@@ -35,8 +34,8 @@ class WebhookTokens:
     """Asks `remote` with a TokenReview of the given version; what it says, yes or no, counts for `ttl` seconds.
 
     A failure to ask is not remembered. `implicit` are the audiences of a webhook that does not speak of audiences.
-    `timeout` is for one attempt, in seconds. `strict`: who asks us may rely on an answer only as long as it is
-    remembered here, and not for another while after.
+    `timeout` is for one attempt, `within` for all of them together (None: no limit of their own), in seconds.
+    `strict`: who asks us may rely on an answer only as long as it is remembered here, and not for another while after.
     """
 
     aware = True
@@ -49,6 +48,7 @@ class WebhookTokens:
         implicit: Audiences = (),
         *,
         timeout: float = _TIMEOUT,
+        within: float | None = None,
         strict: bool = False,
         clock: Callable[[], float] = time,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -58,6 +58,7 @@ class WebhookTokens:
         self._ttl = ttl
         self._implicit = implicit
         self._timeout = timeout
+        self._within = within
         self._strict = strict
         self._clock = clock
         self._pause = pause
@@ -106,15 +107,12 @@ class WebhookTokens:
             body = orjson.dumps(review)
         except orjson.JSONEncodeError:
             return {}  # not UTF-8: no webhook could be told of it
-        for pause in (*BACKOFF, None):
-            try:
-                answer = await self._remote.post(body, timeout=self._timeout)
-                return outbound.review_status(answer, "token", "TokenReview")
-            except outbound.OutboundError as error:
-                if pause is None or not error.again:
-                    raise
-            await self._pause(pause)
-        raise AssertionError("the last attempt ends the loop")
+
+        async def attempt() -> dict[str, Any]:
+            answer = await self._remote.post(body, timeout=self._timeout)
+            return outbound.review_status(answer, "token", "TokenReview")
+
+        return await persistently(attempt, self._pause, self._within)
 
     def _judge(self, status: dict[str, Any], asked: Audiences | None) -> Known | WrongCredential | None:
         if status.get("authenticated") is not True:

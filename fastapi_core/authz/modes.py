@@ -27,6 +27,8 @@ class Settings:
     fail: Decision = Decision.NO_OPINION
     conditions: tuple[Condition, ...] = ()
     """It is asked only about requests for which all of them hold."""
+    within: float | None = None
+    """For all attempts of one question together; None: no limit of their own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from fastapi_core.authn import outbound
+from fastapi_core.authn.attempts import persistently
 from fastapi_core.authz.base import NO_OPINION, Attributes, Decision, Grants, Verdict
 from fastapi_core.authz.conditions import ConditionError, hold
 from fastapi_core.authz.modes import Settings
@@ -25,8 +26,6 @@ log = logs.get("authz")
 _MEMORY = 8192
 #: Characters that a client can put into a question whose answer is remembered.
 _LONGEST = 10_000
-#: Pauses between attempts, in seconds.
-BACKOFF = (0.5, 0.75, 1.125, 1.6875)
 _LABEL_OPERATORS = {"in": "In", "notin": "NotIn", "exists": "Exists", "!": "DoesNotExist"}
 _FIELD_OPERATORS = {"=": "In", "!=": "NotIn"}
 
@@ -106,15 +105,12 @@ class WebhookAuthorizer:
             "status": {"allowed": False},
         }
         body = orjson.dumps(review)
-        for pause in (*BACKOFF, None):
-            try:
-                answer = await self._remote.post(body, timeout=self._settings.timeout)
-                return outbound.review_status(answer, "authorization", "SubjectAccessReview")
-            except outbound.OutboundError as error:
-                if pause is None or not error.again:
-                    raise
-            await self._pause(pause)
-        raise AssertionError("the last attempt ends the loop")
+
+        async def attempt() -> Tree:
+            answer = await self._remote.post(body, timeout=self._settings.timeout)
+            return outbound.review_status(answer, "authorization", "SubjectAccessReview")
+
+        return await persistently(attempt, self._pause, self._settings.within)
 
     def _failed(self, why: str) -> Verdict:
         return Verdict(self._settings.fail, "", why, lasting=False)

@@ -69,7 +69,8 @@ def dial_problem(error: BaseException, target: Target) -> str:
         return f"dial tcp {target.authority}: i/o timeout"
     if isinstance(error, ConnectionRefusedError):
         return f"dial tcp {target.authority}: connect: connection refused"
-    if isinstance(error, socket.gaierror):
+    if isinstance(error, socket.gaierror | UnicodeError):
+        # The latter for labels that no name has: longer than 63 characters, or empty.
         return f"dial tcp: lookup {target.host}: no such host"
     if isinstance(error, ssl.SSLCertVerificationError):
         words = _VERIFICATION.get(error.verify_code, error.verify_message)
@@ -87,7 +88,7 @@ _P = TypeVar("_P", bound=asyncio.BaseProtocol)
 async def create_transport(
     loop: asyncio.AbstractEventLoop, protocol: Callable[[], _P], target: Target
 ) -> tuple[asyncio.Transport, _P]:
-    """A connection to `target`. Raises OSError."""
+    """A connection to `target`. Raises OSError, or ValueError for what is no host."""
     name = (target.name or target.host) if target.tls is not None else None
     if target.through is None:
         return await loop.create_connection(protocol, target.host, target.port, ssl=target.tls, server_hostname=name)

@@ -234,6 +234,8 @@ class Connection(asyncio.BufferedProtocol):
         if exchange is None:
             raise ValueError("nobody waits for it")
         status = self._parser.get_status_code()
+        if status < 100:
+            raise ValueError(f'malformed HTTP status code "{status:03}"')
         if status < 200 and status != 101:
             return
         headers, self._headers = self._headers, []
@@ -256,6 +258,8 @@ class Connection(asyncio.BufferedProtocol):
         self._complete = self._is_head
 
     def on_body(self, data: bytes) -> None:
+        if not self._headed:
+            raise ValueError("a body of an answer that has not begun")
         if self._complete:
             self._extra = True
         elif self._exchange is not None:

@@ -16,17 +16,24 @@ class Pool:
     """Connections by target.
 
     `idle_limit` of each target are kept, for `idle_timeout` seconds; `limit` are open to one target at a time (0: as many
-    as it takes), and who finds none waits for one. `dial_timeout` is for one connection, handshake and all. A pool is one
-    event loop's.
+    as it takes), and who finds none waits for one, behind at most `queue` others (0: any number). `dial_timeout` is for one
+    connection, handshake and all. A pool is one event loop's.
     """
 
     def __init__(
-        self, *, idle_timeout: float = 90.0, idle_limit: int = 64, limit: int = 0, dial_timeout: float = 30.0
+        self,
+        *,
+        idle_timeout: float = 90.0,
+        idle_limit: int = 64,
+        limit: int = 0,
+        queue: int = 0,
+        dial_timeout: float = 30.0,
     ) -> None:
         self.buffer = memoryview(bytearray(_READ))
         self._idle_timeout = idle_timeout
         self._idle_limit = idle_limit
         self._limit = limit
+        self._queue = queue
         self._dial_timeout = dial_timeout
         self._idle: dict[Target, list[Connection]] = {}
         self._open: dict[Target, set[Connection]] = {}
@@ -34,7 +41,10 @@ class Pool:
         self._sweeper: asyncio.TimerHandle | None = None
 
     def take(self, target: Target) -> Connection | None:
-        """A kept connection, the one used last; None without."""
+        """A kept connection, the one used last; None without, and where others have waited for one already."""
+        return None if self._waiting.get(target) else self._kept(target)
+
+    def _kept(self, target: Target) -> Connection | None:
         kept = self._idle.get(target)
         while kept:
             connection = kept.pop()
@@ -56,17 +66,23 @@ class Pool:
                 await create_transport(loop, lambda: connection, target)
         except BaseException as error:
             self.lost(connection)
-            if isinstance(error, OSError | TimeoutError):
+            if isinstance(error, OSError | TimeoutError | ValueError):
                 raise UpstreamError(dial_problem(error, target)) from error
             raise
         return connection
 
     async def _place(self, target: Target) -> Connection | None:
         """None when one more may be opened."""
+        waited = False
         while self._limit and len(self._open.get(target, ())) >= self._limit:
-            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             waiting = self._waiting.setdefault(target, deque())
-            waiting.append(turn)
+            if self._queue and len(waiting) >= self._queue and not waited:
+                raise UpstreamError(f"too many requests wait for a connection to {target.authority}")
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            if waited:
+                waiting.appendleft(turn)  # whom somebody was quicker than, does not lose the place
+            else:
+                waiting.append(turn)
             try:
                 await turn
             except asyncio.CancelledError:
@@ -75,7 +91,8 @@ class Pool:
                 elif turn in waiting:
                     waiting.remove(turn)
                 raise
-            connection = self.take(target)
+            waited = True
+            connection = self._kept(target)
             if connection is not None:
                 return connection
         return None

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
 TIMEOUT = 10.0
+"""Seconds for a review, however often it is asked for."""
 
 
 class DelegatedAuthenticator:
@@ -109,6 +110,6 @@ def _token_ways(options: DelegatedOptions, reviews: Asked | None) -> tuple[Authe
     from fastapi_core.authn.webhook import WebhookTokens
 
     ttl = options.authentication_token_webhook_cache_ttl
-    kind = WebhookTokens(reviews, "v1", ttl, options.api_audiences, timeout=TIMEOUT, strict=True)
+    kind = WebhookTokens(reviews, "v1", ttl, options.api_audiences, timeout=TIMEOUT, within=TIMEOUT, strict=True)
     tokens = Tokens([kind], options.api_audiences)
     return Bearer(tokens), WebSocketProtocol(tokens)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 TIMEOUT = 10.0
+"""Seconds for a review, however often it is asked for."""
 
 
 class AllowedPaths:
@@ -47,6 +48,7 @@ def authorizer(options: DelegatedOptions, reviews: Asked | None) -> Authorizer:
             options.authorization_webhook_cache_authorized_ttl,
             options.authorization_webhook_cache_unauthorized_ttl,
             TIMEOUT,
+            within=TIMEOUT,
         )
         found.append(WebhookAuthorizer(reviews, settings))
     return AuthorizerUnion(found)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 Tree = dict[str, Any]
 TIMEOUT = 10.0
 """Seconds for one question and its answer."""
+CONNECTIONS, QUEUE = 16, 1024
+"""How many questions are under way at a time, and how many may wait for their turn: unknown tokens cost a question each."""
 WATCH_SECONDS = 300
 """How long a watch lasts before another takes its place; a dead connection is noticed no later."""
 _JSON, APPLY = "application/json", "application/apply-patch+yaml"
@@ -41,11 +43,14 @@ class CoreClient:
     def __init__(self, access: Access, agent: str) -> None:
         self.access = access
         self._agent = agent
-        self._pool = Pool(idle_limit=16)
+        self._pool = Pool(idle_limit=CONNECTIONS, limit=CONNECTIONS, queue=QUEUE)
+        self._watches = Pool(idle_limit=0)
+        """Apart: they stay, and would take the place of questions."""
 
     def close(self) -> None:
         """End the connections that are kept."""
         self._pool.close()
+        self._watches.close()
 
     async def ask(
         self, method: str, path: str, body: Tree | None = None, *, kind: str = _JSON, timeout: float = TIMEOUT
@@ -85,7 +90,7 @@ class CoreClient:
             async with asyncio.timeout(timeout):
                 return await whole(self._pool, self.access.target, question, limit=ANSWER_LIMIT)
         except TimeoutError:
-            raise OutboundError(f'{method} "{self._url(path)}": context deadline exceeded', again=True) from None
+            raise OutboundError(f'{method} "{self._url(path)}": context deadline exceeded') from None
         except UpstreamError as error:
             broken = isinstance(error.__cause__, ConnectionResetError | BrokenPipeError | EOFError)
             raise OutboundError(f'{method} "{self._url(path)}": {error}', again=broken) from None
@@ -94,7 +99,7 @@ class CoreClient:
         """The events of a watch, the frames as they are, until it ends. `path` has a query with `watch=true`."""
         try:
             async with asyncio.timeout(seconds + 30):
-                connection = await self._pool.connect(self.access.target)
+                connection = await self._watches.connect(self.access.target)
                 lines = Lines(connection)
                 try:
                     connection.start(lines, self._head("GET", path))

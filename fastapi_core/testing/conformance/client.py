@@ -10,9 +10,10 @@ import http.client
 import json
 import ssl
 import time
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from io import BufferedReader
+from io import BufferedReader, RawIOBase
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -24,6 +25,12 @@ Query = Mapping[str, str | int]
 Tree = dict[str, Any]
 
 JSON = "application/json"
+#: The longest body that is read, and the longest event of a watch.
+LONGEST = 64 << 20
+
+
+class EndlessError(http.client.HTTPException):
+    """An answer that does not come to its end."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,8 @@ class Answer:
             return json.loads(self.body)
         except ValueError:
             raise Failed("the body is JSON", self) from None
+        except RecursionError:
+            raise Failed("the body is JSON that is not nested without end", self) from None
 
     def tree(self) -> Tree:
         """The body as an object; a failed check when it is none."""
@@ -137,8 +146,9 @@ class Client:
         return {name: value for name, value in lines.items() if value}
 
     def _exchange(self, method: str, url: str, sent: bytes | None, headers: Mapping[str, str]) -> Answer:
-        connection = self._kept = self._kept or self._connect()
         self.asked = f"{method} {url}"
+        connection = self._kept = self._kept or self._connect()
+        connection.allow(self.target.timeout)
         try:
             connection.request(method, self._prefix + url, sent, dict(headers))
         except (BrokenPipeError, ConnectionResetError):
@@ -146,7 +156,7 @@ class Client:
             if sent is None or len(sent) < 1 << 16:
                 raise
         answer = connection.getresponse()
-        data = answer.read()
+        data = _body(answer)
         if answer.will_close:
             self.close()
         self.recent = Answer(method, url, sent or b"", answer.status, answer.headers, data)
@@ -154,7 +164,7 @@ class Client:
 
     def _connect(self) -> _Connection:
         if self._context is None:
-            return _Connection(self._host, self._port, timeout=self.target.timeout)
+            return _Connection(self._host, self._port, self.target.timeout)
         name = self.target.server_name or self._host
         return _Secure(self._host, self._port, self.target.timeout, self._context, name)
 
@@ -186,10 +196,10 @@ class Watch:
         self._buffer = b""
         self.seen: list[Event] = []
         try:
+            connection.allow(connection.patient)
             connection.request("GET", prefix + url, headers=dict(headers))
-            self._socket = connection.sock
             self._response = connection.getresponse()
-            body = b"" if self._response.status == 200 else self._response.read()
+            body = b"" if self._response.status == 200 else _body(self._response)
         except TimeoutError:
             connection.hang_up()
             raise Failed(f"GET {url} is answered at once, before there are events") from None
@@ -241,8 +251,13 @@ class Watch:
         return events
 
     def _event(self, expected: str, until: float) -> Event | None:
+        # Also where events come faster than they are read.
+        if time.monotonic() > until:
+            raise Failed(f"{expected}; time is over", self)
+        self._connection.until = until
         while b"\n" not in self._buffer:
-            self._socket.settimeout(max(until - time.monotonic(), 0.001))
+            if len(self._buffer) > LONGEST:
+                raise Failed(f"{expected}; one of more than {LONGEST >> 20} MiB does not end", self)
             try:
                 data = self._response.read1(1 << 16)
             except TimeoutError:
@@ -258,7 +273,7 @@ class Watch:
         try:
             tree = json.loads(line)
             event = Event(tree["type"], tree["object"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise Failed(f"one event a line, with type and object; got {_short(line)}", self) from None
         self.seen.append(event)
         return event
@@ -272,10 +287,22 @@ class _Connection(http.client.HTTPConnection):
     """
 
     reader: BufferedReader | None = None
+    #: When (monotonic) the answer has to be here.
+    until = 0.0
+
+    def __init__(self, host: str, port: int, timeout: float) -> None:
+        super().__init__(host, port, timeout=timeout)
+        self.patient = timeout
 
     def connect(self) -> None:
         super().connect()
-        self.reader = self.sock.makefile("rb")
+        self.reader = BufferedReader(_Timed(self))
+
+    def allow(self, seconds: float) -> None:
+        """The whole of what comes next has so long, not each piece of it."""
+        self.until = time.monotonic() + seconds
+        if self.sock is not None:
+            self.sock.settimeout(seconds)
 
     def response_class(self, sock: Any, **options: Any) -> http.client.HTTPResponse:  # type: ignore[override]
         response = http.client.HTTPResponse(sock, **options)
@@ -294,13 +321,37 @@ class _Secure(_Connection):
     """The same over TLS; the certificate may have to bear another name than the address."""
 
     def __init__(self, host: str, port: int, timeout: float, context: ssl.SSLContext, name: str) -> None:
-        super().__init__(host, port, timeout=timeout)
+        super().__init__(host, port, timeout)
         self._context, self._name = context, name
 
     def connect(self) -> None:
         http.client.HTTPConnection.connect(self)
         self.sock = self._context.wrap_socket(self.sock, server_hostname=self._name)
-        self.reader = self.sock.makefile("rb")
+        self.reader = BufferedReader(_Timed(self))
+
+
+class _Timed(RawIOBase):
+    """What comes in on a connection, until its time is over."""
+
+    def __init__(self, connection: _Connection) -> None:
+        super().__init__()
+        self._connection = connection
+        self._socket = connection.sock
+        self._file = self._socket.makefile("rb", buffering=0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        left = self._connection.until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("timed out")
+        self._socket.settimeout(left)
+        return self._file.readinto(buffer)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 class _Shared:
@@ -314,6 +365,30 @@ class _Shared:
 
     def close(self) -> None:
         """The next answer goes on from here."""
+
+
+def _body(answer: http.client.HTTPResponse) -> bytes:
+    """The whole body; EndlessError when there is more of it than anybody could want."""
+    if answer.length is not None and answer.length > LONGEST:
+        raise EndlessError(f"a body of {answer.length} bytes is announced")
+    data = answer.read(LONGEST + 1)
+    if len(data) > LONGEST:
+        raise EndlessError(f"the body is longer than {LONGEST >> 20} MiB")
+    if answer.length:
+        raise http.client.IncompleteRead(data, answer.length)
+    return data
+
+
+def unpacked(data: bytes) -> bytes:
+    """What gzip packed. Raises ValueError when it is broken, or would be longer than any body."""
+    reader = zlib.decompressobj(wbits=31)
+    try:
+        found = reader.decompress(data, LONGEST)
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+    if not reader.eof or reader.unused_data:
+        raise ValueError("not one whole gzip stream")
+    return found
 
 
 def _short(data: bytes, limit: int = SHORT) -> str:

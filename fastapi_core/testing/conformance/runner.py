@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fastapi_core.testing.conformance import families, tidy
-from fastapi_core.testing.conformance.client import Client, Tree
+from fastapi_core.testing.conformance.client import Answer, Client, Tree
 from fastapi_core.testing.conformance.discovered import discover
 from fastapi_core.testing.conformance.report import Outcome, Report, Result
 from fastapi_core.testing.conformance.subject import LABEL, Subject, Surroundings
 from fastapi_core.testing.conformance.target import Target, TargetError
-from fastapi_core.testing.conformance.verdicts import SHORT, WHOLE, Check, Failed, Scope, Skipped
+from fastapi_core.testing.conformance.verdicts import MISSHAPEN, SHORT, WHOLE, Check, Failed, Scope, Skipped
 
 Listener = Callable[[Result], None]
 
@@ -125,6 +125,8 @@ def _answering(target: Target) -> Iterator[None]:
         raise TargetError(f"{target.url} does not answer: {error}") from None
     except Failed as failed:
         raise TargetError("; ".join(failed.lines())) from None
+    except MISSHAPEN as error:
+        raise TargetError(f"{target.url} does not answer in the usual shape: {error!r}") from None
 
 
 def run(
@@ -189,6 +191,7 @@ def _try_sample(subject: Subject, report: Report) -> None:
     """Whether anything can be created at all; if not, this is said once and not for every check."""
     if not {"create", "delete"} <= subject.resource.verbs:
         return
+    answer: Answer | None = None
     try:
         answer = subject.post(subject.new())
         if answer.status == 201:
@@ -196,7 +199,7 @@ def _try_sample(subject: Subject, report: Report) -> None:
                 subject.watch_unrest(answer.tree())
             return
         told = str(answer.json().get("message", "")) if answer.body else ""
-    except (Failed, AttributeError):
+    except (Failed, *MISSHAPEN):
         told = "no Status"
     except (OSError, http.client.HTTPException) as error:
         subject.client.close()
@@ -204,7 +207,8 @@ def _try_sample(subject: Subject, report: Report) -> None:
     finally:
         tidy.after_check(subject)
     origin = "given" if subject.samples else "made from the schema"
-    subject.refused = f"the sample {origin} is refused ({answer.status} {told}): give a sample that can be created"
+    code = f"{answer.status} " if answer is not None else ""
+    subject.refused = f"the sample {origin} is refused ({code}{told}): give a sample that can be created"
     report.notes.append(f"{subject.resource.title}: {subject.refused}")
 
 
@@ -232,7 +236,7 @@ def _tried(check: Check, subject: Subject) -> tuple[Outcome, Callable[[int], lis
     except (OSError, http.client.HTTPException) as error:
         subject.client.close()
         return Outcome.FAIL, _line(f"expected: an answer; got {error!r} for {subject.client.asked}")
-    except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
+    except MISSHAPEN as error:
         # Something lacks where every API server has something: the answer is at fault, and shown.
         recent = subject.client.recent
         shown = () if recent is None or recent is last else (recent,)
@@ -252,6 +256,6 @@ def _tidied(subjects: list[Subject], client: Client, around: Surroundings) -> li
             tidy.after_check(subject)
             left += tidy.sweep(subject)
         left += tidy.demolish(client, around)
-    except (OSError, http.client.HTTPException, Failed, AttributeError, KeyError, TypeError) as error:
+    except (OSError, http.client.HTTPException, Failed, *MISSHAPEN) as error:
         left.append(f"tidying up ended in {error!r}: look for objects labelled {LABEL}={around.run}")
     return left

@@ -172,7 +172,8 @@ class Subject:
     def watch_unrest(self, obj: Tree) -> None:
         """Find out whether a new object is changed by somebody else, and for how long."""
         begun = last = time.monotonic()
-        while time.monotonic() < last + self.client.target.settle:
+        latest = begun + self.client.target.patience
+        while time.monotonic() < min(last + self.client.target.settle, latest):
             time.sleep(0.03)
             answer = self.get(name_of(obj))
             if answer.status != 200:
@@ -213,7 +214,7 @@ class Subject:
         """The object of an answer has to go at the end."""
         try:
             name = answer.json()["metadata"]["name"]
-        except (Failed, KeyError, TypeError):
+        except (Failed, KeyError, TypeError, IndexError):
             return
         self.made[f"{collection}/{name}"] = None
 

@@ -37,6 +37,10 @@ class Failed(Exception):  # noqa: N818 - an outcome, not an error
         return [f"expected: {self.expected}", *(line for part in self.shown for line in part.evidence(limit))]
 
 
+#: How reading an answer ends that lacks something every API server has, or has it in another shape.
+MISSHAPEN = (AttributeError, KeyError, IndexError, TypeError, ValueError, RecursionError)
+
+
 class Skipped(Exception):  # noqa: N818 - an outcome, not an error
     """The rule cannot be tried here, and why."""
 

@@ -451,6 +451,24 @@ async def test_an_answer_before_the_body_is_whole(stage: Make) -> None:
     writer.transport.abort()
 
 
+async def test_whatever_keeps_a_request_from_the_backend_there_is_an_answer(
+    stage: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await stage(small)
+    made.places.found = [("a" * 64 + ".example.com", 1)]
+    status, _, body = await made.ask(f"GET {PATH} HTTP/1.1")
+    assert status == 503
+    assert b"no such host" in body
+
+    async def broken(target: Target) -> Any:
+        raise RuntimeError("a fault of ours")
+
+    monkeypatch.setattr(made.pool, "connect", broken)
+    status, _, body = await made.ask(f"GET {PATH} HTTP/1.1")
+    assert status == 503
+    assert b"a fault of ours" in body
+
+
 async def test_times(stage: Make) -> None:
     hang = asyncio.Event()
 
@@ -479,6 +497,9 @@ async def test_times(stage: Make) -> None:
 class _Connection:
     peer, tls = "1.2.3.4:5", True
 
+    def __init__(self) -> None:
+        self.memo: dict[object, object] = {}
+
 
 def _request(path: str) -> Any:
     class Asked:
@@ -487,6 +508,9 @@ def _request(path: str) -> Any:
 
         def header(self, name: bytes) -> None:
             return None
+
+        def header_all(self, name: bytes) -> list[bytes]:
+            return []
 
     asked = Asked()
     asked.path = path  # type: ignore[attr-defined]

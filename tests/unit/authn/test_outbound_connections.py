@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -49,5 +50,11 @@ async def test_what_may_do_better_another_time(tmp_path: Path) -> None:
         with pytest.raises(OutboundError, match="malformed HTTP response") as ended:
             await ask(remote, "POST", QUESTION, timeout=5)
         assert not ended.value.again
+        hanging = threading.Event()
+        server.behave = lambda connection, body: hanging.wait(10)
+        with pytest.raises(OutboundError, match="context deadline exceeded") as ended:
+            await ask(remote, "POST", QUESTION, timeout=0.2)
+        hanging.set()
+        assert not ended.value.again, "it had its time"
     finally:
         server.close()

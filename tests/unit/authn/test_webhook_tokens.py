@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastapi_core.authn import outbound
+from fastapi_core.authn.attempts import BACKOFF
 from fastapi_core.authn.base import Known, WrongCredential
-from fastapi_core.authn.webhook import BACKOFF, WebhookTokens
+from fastapi_core.authn.webhook import WebhookTokens
 from fastapi_core.http.asking import Whole
 from tests.fixtures.https import ScriptedServer, kubeconfig
 from tests.fixtures.pki import authority

@@ -171,6 +171,9 @@ async def test_trailers(talk: Talk) -> None:
         (OK + b"X: " + b"a" * (HEAD_LIMIT + 1),),
         (OK, *[b"X: y\r\n"] * (FIELD_LIMIT + 1)),
         (b"HTTP/1.1 100 Continue\r\n\r\n" * (HEAD_LIMIT // 20),),
+        (b"HTTP/1.1 099 X\r\nContent-Length: 3\r\n\r\nabc" + OK + b"Content-Length: 3\r\n\r\ndef",),
+        (b"HTTP/1.1 000 X\r\nContent-Length: 3\r\n\r\nabc",),
+        (b"HTTP/1.1 100 Continue\r\nContent-Length: 3\r\n\r\nabc" + OK + b"Content-Length: 3\r\n\r\ndef",),
         (b"",),
     ],
 )
@@ -318,3 +321,43 @@ async def test_what_cannot_be_reached() -> None:
     with pytest.raises(UpstreamError, match="connection refused"):
         await pool.connect(TARGET)
     assert pool.statistics() == {"open": 0, "idle": 0}
+
+
+@pytest.mark.parametrize("host", ["a" * 64 + ".example.com", "a..b", "b" * 300])
+async def test_what_is_no_name_of_a_host(host: str) -> None:
+    pool = Pool()
+    with pytest.raises(UpstreamError, match=f"dial tcp: lookup {host}: no such host"):
+        await pool.connect(Target(host, 1))
+    assert pool.statistics() == {"open": 0, "idle": 0}
+
+
+async def test_no_more_wait_than_the_queue_has_places_and_nobody_jumps_it() -> None:
+    gone = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            await reader.read()
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+        gone.set()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        target = Target("127.0.0.1", server.sockets[0].getsockname()[1])
+        pool = Pool(limit=1, queue=2)
+        first = await pool.connect(target)
+        waiting = [asyncio.ensure_future(pool.connect(target)) for _ in range(2)]
+        await asyncio.sleep(0)
+        with pytest.raises(UpstreamError, match="too many requests wait"):
+            await pool.connect(target)
+        pool.give_back(first)
+        assert pool.take(target) is None
+        assert await waiting[0] is first
+        pool.give_back(first)
+        assert await waiting[1] is first
+        pool.give_back(first)
+        assert pool.take(target) is first
+        pool.close()
+        async with asyncio.timeout(5):
+            await gone.wait()

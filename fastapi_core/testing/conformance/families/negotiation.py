@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from fastapi_core.testing.conformance.client import unpacked
 from fastapi_core.testing.conformance.subject import Subject, error, name_of, success
 from fastapi_core.testing.conformance.verdicts import SHOULD, check, demand
 
@@ -97,15 +98,13 @@ def form_watch(t: Subject) -> None:
 @check("form.large", needs="list create delete")
 def form_large(t: Subject) -> None:
     """A large list comes whole, packed or not; half of one that looks like all of it would be worse than none."""
-    import gzip
-
     filler = "x" * 60_000
     made = [name_of(t.create(t.new(annotations={"fastapi-core.conformance/filler": filler}))) for _ in range(4)]
     answer = success(t.listing(headers={"Accept-Encoding": "gzip"}), "the list")
     packed = answer.header("Content-Encoding") == "gzip"
     try:
-        tree = json.loads(gzip.decompress(answer.body) if packed else answer.body)
-    except (OSError, EOFError, ValueError):
+        tree = json.loads(unpacked(answer.body) if packed else answer.body)
+    except (ValueError, RecursionError):
         tree = {}
     found = [item["metadata"]["name"] for item in tree.get("items") or ()]
     demand(set(made) <= set(found), "all objects, whole", answer)

@@ -117,7 +117,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     while at < len(data):
         value |= (data[at] & 127) << shift
         shift, at = shift + 7, at + 1
-        if data[at - 1] < 128:
+        if data[at - 1] < 128 or shift > 63:
             break
     return value, at
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from fastapi_core.testing.conformance.client import Answer
+from collections import deque
+from collections.abc import Iterator
+
+from fastapi_core.testing.conformance.client import Answer, Query
 from fastapi_core.testing.conformance.subject import (
     LABEL,
     Subject,
@@ -16,9 +19,22 @@ from fastapi_core.testing.conformance.subject import (
 )
 from fastapi_core.testing.conformance.verdicts import SHOULD, Skipped, check, demand
 
+_PAGES = 10_000
+
 
 def _token(answer: Answer) -> str:
     return str(metadata(answer.tree()).get("continue", ""))
+
+
+def _following(t: Subject, answer: Answer, query: Query) -> Iterator[Answer]:
+    """The pages behind an answer; a failed check where they go round in a circle or do not end."""
+    seen: set[str] = set()
+    while token := _token(answer):
+        demand(token not in seen, "a continue that leads on, not back to where it has been", answer)
+        demand(len(seen) < _PAGES, f"an end of the list within {_PAGES} pages", answer)
+        seen.add(token)
+        answer = t.listing({**query, "continue": token})
+        yield answer
 
 
 def _first(t: Subject, count: int = 5) -> tuple[list[str], Answer]:
@@ -44,16 +60,15 @@ def page_whole(t: Subject) -> None:
     """All pages together have every object once; whoever pages must not miss one or see one twice."""
     made, answer = _first(t)
     found = names(items(answer))
-    pages = [answer]
-    while _token(answer):
-        answer = success(t.listing({"limit": 2, "continue": _token(answer)}), "the next page")
-        demand(len(items(answer)) <= 2, "at most two items", answer)
-        demand(items(answer) or not _token(answer), "items in every page but the last", answer)
-        found += names(items(answer))
-        pages.append(answer)
-        demand(len(pages) < 10_000, "an end", answer)
+    pages = deque([answer], 4)
+    for page in _following(t, answer, {"limit": 2}):
+        success(page, "the next page")
+        demand(len(items(page)) <= 2, "at most two items", page)
+        demand(items(page) or not _token(page), "items in every page but the last", page)
+        found += names(items(page))
+        pages.append(page)
     for name in made:
-        demand(found.count(name) == 1, f"{name} once in all pages", *pages[-4:])
+        demand(found.count(name) == 1, f"{name} once in all pages", *pages)
 
 
 @check("page.one-state", needs="list create delete")
@@ -65,16 +80,16 @@ def page_one_state(t: Subject) -> None:
         success(t.delete(name), "the deletion", 200, 202)
     new = name_of(t.create())
     found = names(items(answer))
-    while _token(answer):
-        answer = t.listing({"limit": 500, "continue": _token(answer)})
-        if answer.status == 410:
+    last = answer
+    for last in _following(t, answer, {"limit": 500}):
+        if last.status == 410:
             return
-        success(answer, "the next page")
-        if version(answer.tree()) != start:
+        success(last, "the next page")
+        if version(last.tree()) != start:
             raise Skipped("the server goes on with newer states, and says so by their versions")
-        found += names(items(answer))
-    demand(set(made) <= set(found), "objects that existed at the first page", answer)
-    demand(new not in found, f"not {new}, created after the first page", answer)
+        found += names(items(last))
+    demand(set(made) <= set(found), "objects that existed at the first page", last)
+    demand(new not in found, f"not {new}, created after the first page", last)
 
 
 @check("page.remaining", needs="list create delete")
@@ -97,15 +112,11 @@ def page_selected(t: Subject) -> None:
         chosen.append(name_of(t.create(t.new(labels={"fastapi-core.conformance/page": "yes"}))))
         made.append(name_of(t.create()))
     query: dict[str, str | int] = {"limit": 2, "labelSelector": f"fastapi-core.conformance/page,{LABEL}={t.around.run}"}
-    found: list[str] = []
-    token = ""
-    while True:
-        answer = success(t.listing({**query, **({"continue": token} if token else {})}), "a page")
-        found += names(items(answer))
-        token = _token(answer)
-        if not token:
-            break
-    demand(sorted(found) == sorted(chosen), f"the {len(chosen)} selected, not the {len(made)} others", answer)
+    last = first = success(t.listing(query), "the first page")
+    found = names(items(first))
+    for last in _following(t, first, query):
+        found += names(items(success(last, "the next page")))
+    demand(sorted(found) == sorted(chosen), f"the {len(chosen)} selected, not the {len(made)} others", last)
 
 
 @check("page.bad-continue", needs="list create delete")

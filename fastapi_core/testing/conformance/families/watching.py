@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 
 from fastapi_core.testing.conformance.client import Client, Watch
 from fastapi_core.testing.conformance.subject import Subject, error, mark, marked, metadata, name_of, success, version
@@ -162,7 +163,9 @@ def watch_too_old(t: Subject) -> None:
             return
         closing = name_of(t.create())
         found = []
+        until = time.monotonic() + 2 * t.client.target.patience
         while closing not in found:
+            demand(time.monotonic() < until, f"the event of {closing} among all these", watch)
             event = watch.next(f"ERROR 410, or the events of {made} and {closing}")
             if event.type == "ERROR":
                 demand(event.object.get("code") == 410, "code 410 in the Status of ERROR", watch)
