@@ -12,6 +12,8 @@ WIDE ?= 0
 FLAGS ?=
 # No controller makes the service accounts that pods need; STRICT=1 insists on them all the same.
 LENIENT := $(if $(STRICT),,--disable-admission-plugins=ServiceAccount)
+# Extension servers are shown a certificate that says who passes requests on to them.
+PROXY := $(if $(findstring --proxy-client-cert-file,$(FLAGS))$(findstring --requestheader-client-ca-file,$(FLAGS)),,--aggregator-make-proxy-certificate)
 
 .PHONY: help build serve test unit golden lint bench wheel debug clean
 
@@ -36,7 +38,7 @@ $(VENV)/.dev: $(BIN)/fastapi-core requirements/dev.txt
 	@touch $@
 
 serve: build ## run the server on a SQLite store in ./data
-	$(BIN)/fastapi-core serve --data-dir $(DATA_DIR) --secure-port $(PORT) --bind-address $(BIND) $(LENIENT) $(FLAGS)
+	$(BIN)/fastapi-core serve --data-dir $(DATA_DIR) --secure-port $(PORT) --bind-address $(BIND) $(LENIENT) $(PROXY) $(FLAGS)
 
 test: $(VENV)/.dev lint unit wheel ## everything CI runs
 

@@ -6,6 +6,12 @@ The node is this machine, by /proc/stat and /proc/meminfo. A pod is every proces
     python examples/metrics_api.py --secure-port 4443 --kubeconfig admin.kubeconfig
     python examples/metrics_api.py register --kubeconfig admin.kubeconfig ...
     kubectl top nodes
+
+`kubectl top nodes` asks for the Node itself, too, and a pod is any process that says it is one. Where nobody makes them:
+
+    echo '{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "'$(hostname | tr A-Z a-z)'"}}' | kubectl create -f -
+    POD_NAME=sleeper POD_NAMESPACE=default sleep 600 &
+    kubectl top pods
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
+from fastapi_core.extension.checks import version_problem
 from fastapi_core.extension.declaration import Declaration, KindOptions, declare
 from fastapi_core.extension.description import (
     GROUP_PRIORITY,
@@ -46,6 +47,9 @@ class Extension:
         version_priority: int = VERSION_PRIORITY,
     ) -> None:
         given = GroupVersion.parse(group_version)
+        problem = version_problem(given.version)
+        if problem:
+            raise ValueError(f"{group_version!r}: {problem}")
         self.group_version = GroupVersion(given.group, given.version, group_priority, version_priority)
         self.name = name or given.group.replace(".", "-")
         self.namespace = namespace
@@ -141,6 +145,12 @@ class Extension:
             d = other.declaration
             if d.group_version == declared.group_version and (d.plural == plural or d.kind == declared.kind):
                 raise ModelError(f"{declared.group_version} has {d.kind} ({d.plural}) already")
+            if d.group == declared.group and d.plural != plural:
+                taken = {d.plural, d.singular, *d.short_names}.intersection(declared.short_names)
+                taken |= {plural, declared.singular}.intersection(d.short_names)
+                if taken:
+                    name = min(taken)
+                    raise ModelError(f"{declared.kind} and {d.kind} of {d.group} would both be called {name!r}")
             if stored and isinstance(other, Stored) and d.key_prefix == declared.key_prefix:
                 raise ModelError(f"{plural} of {d.group} are kept in version {d.version} already")
         return declared

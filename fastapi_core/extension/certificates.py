@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -51,10 +53,23 @@ def made(folder: str, names: Sequence[str], addresses: Sequence[str] = ()) -> Se
     from fastapi_core.options.certificates import CertificatesError, ensure
 
     try:
-        pki = ensure(folder, ["localhost", *names], ["127.0.0.1", "::1", *addresses], subject=SUBJECT, admin=False)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        with _alone(folder):
+            pki = ensure(folder, ["localhost", *names], ["127.0.0.1", "::1", *addresses], subject=SUBJECT, admin=False)
     except CertificatesError as error:
         raise OptionsError([f"--data-dir: {error}"]) from None
     except OSError as error:
         fix = "give a directory this user may write to, or mounted files by --tls-cert-file and --tls-private-key-file"
         raise OptionsError([f"--data-dir: {error.filename or folder!r}: {error.strerror or error}: {fix}"]) from None
     return ServingFiles(pki.serving_cert, pki.serving_key, pki.ca)
+
+
+@contextmanager
+def _alone(folder: str) -> Iterator[None]:
+    """The server and `register` may be started at the same moment: one makes the files, the other finds them."""
+    held = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)

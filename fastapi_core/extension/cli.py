@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fastapi_core.extension.app import Extension
     from fastapi_core.extension.options import Options
+    from fastapi_core.server.generic import GenericServer
 
 _DAY = 86400.0
 
@@ -42,10 +44,11 @@ def _serve(app: Extension, args: list[str]) -> int:
     from fastapi_core.options.flags import OptionsError
 
     if any(arg in ("--help", "-h") for arg in args):
+        own = program()
         print(f"{app.name}, an extension API server of fastapi-core\n\n"
-              f"usage: [serve] [flags]         run the server\n"
-              f"       register [flags]        put it behind an API server (register --help)\n"
-              f"       unregister [flags]      take that back\n\n{usage()}")  # fmt: skip
+              f"usage: {own} [serve] [flags]         run the server\n"
+              f"       {own} register [flags]        put it behind an API server (register --help)\n"
+              f"       {own} unregister [flags]      take that back\n\n{usage()}")  # fmt: skip
         return 0
     try:
         options = Options.parse(args)
@@ -80,7 +83,9 @@ async def _run(app: Extension, options: Options) -> int:
 
     stop = stop_on_signals()
     try:
-        server = await app.compose(options)
+        server = await _composed(app, options, stop)
+        if server is None:
+            return 0
         try:
             await server.start()
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, server.config.files.check)
@@ -107,6 +112,18 @@ async def _run(app: Extension, options: Options) -> int:
     return 0
 
 
+async def _composed(app: Extension, options: Options, stop: asyncio.Event) -> GenericServer | None:
+    """The server; None when it was told to stop while it waited for the API server in front."""
+    composing, stopping = asyncio.ensure_future(app.compose(options)), asyncio.create_task(stop.wait())
+    await asyncio.wait({composing, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if composing.done():
+        return composing.result()
+    composing.cancel()
+    await asyncio.wait({composing})
+    return None
+
+
 async def _renew(app: Extension, options: Options) -> None:
     """Once a day see to a certificate that is made here; the TLS side notices new files by itself."""
     from fastapi_core.extension.certificates import serving_files
@@ -121,6 +138,14 @@ async def _renew(app: Extension, options: Options) -> None:
             )
         except (OSError, OptionsError) as error:
             logs.get("extension").error("The certificate cannot be renewed", error)
+
+
+def program() -> str:
+    """How this program was called, for usage lines."""
+    name = os.path.basename(sys.argv[0])
+    if name.endswith(".py"):
+        return f"python {name}"
+    return f"{name} extension" if sys.argv[1:2] == ["extension"] else name
 
 
 def _say(app: Extension, *texts: str) -> None:

@@ -20,7 +20,7 @@ class Column:
     """One column behind NAME. `value` is a JSONPath (`.spec.engine`) or a function of the object.
 
     `date` columns show the age of a time; `priority` above 0 is for `-o wide` only. A kind that declares no columns
-    shows its age, one that declares some shows just those: add `AGE` where it is wanted.
+    shows its age (nothing where no time is known), one that declares some shows just those: add `AGE` where it is wanted.
     """
 
     name: str
@@ -34,13 +34,14 @@ class Column:
 AGE = Column("Age", ".metadata.creationTimestamp", "date")
 
 
-def printer(columns: Sequence[Column], load: Callable[[dict[str, Any]], Any]) -> Printer:
-    """What makes the rows; `load` gives functions the author's object."""
+def printer(columns: Sequence[Column], load: Callable[[dict[str, Any]], Any], *, computed: bool) -> Printer:
+    """What makes the rows; `load` gives functions the author's object. What is computed need not have been created."""
     from fastapi_core.registry.printers import Printer, custom_printer
     from fastapi_core.registry.printers.cells import NAME
 
-    if not columns:
+    if not columns and not computed:
         return custom_printer()
+    columns = columns or (AGE,)
     return Printer((NAME, *(_engine_column(column, load) for column in columns)))
 
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from fastapi_core import errors
+from fastapi_core.extension.failures import HandlerError, being_cancelled
 from fastapi_core.http.exchange import Answer, Header, Response, Stream, StreamWriter
 from fastapi_core.obs import logs
 
@@ -142,6 +143,12 @@ class Connections:
         async def handle() -> None:
             try:
                 await run(connection)
+            except asyncio.CancelledError as error:
+                if being_cancelled():
+                    raise
+                raise HandlerError("CancelledError was raised") from error
+            except (SystemExit, GeneratorExit) as error:
+                raise HandlerError(f"{type(error).__name__} was raised") from error
             finally:
                 connection.finish()
 

@@ -9,6 +9,7 @@ from fastapi_core.crd.definitions import Scale, Version
 from fastapi_core.crd.form import CustomType, LazyForm
 from fastapi_core.crd.scope import Family
 from fastapi_core.crd.strategy import steps
+from fastapi_core.extension import checks
 from fastapi_core.extension.columns import Column
 from fastapi_core.extension.description import GroupVersion
 from fastapi_core.extension.models import Model, ModelError, model_of
@@ -100,9 +101,16 @@ class Declaration(Generic[T]):
                 raise ModelError(f"{self.kind}: {text!r} cannot be a {what}, it is lower case letters and digits")
         if names.dns1123_subdomain(self.group):
             raise ModelError(f"{self.kind}: {self.group!r} cannot be a group, it is a host name")
-        for path in self.selectable:
-            if not path.startswith("."):
-                raise ModelError(f"{self.kind}: selectable fields are paths like .spec.engine, not {path!r}")
+        problem = checks.version_problem(self.version)
+        if problem:
+            raise ModelError(f"{self.kind}: {problem}")
+        for name in self.short_names:
+            if names.dns1035_label(name) or name == self.plural or self.short_names.count(name) > 1:
+                raise ModelError(f"{self.kind}: {name!r} cannot be a short name")
+        checks.check_schema(self.model)
+        checks.check_columns(self.model, self.columns)
+        checks.check_selectable(self.model, self.selectable)
+        checks.check_scale(self.model, self.scale)
         if self.status and "status" not in self.model.schema["properties"]:
             raise ModelError(f"{self.kind}: there is no member 'status' that could be a subresource")
 
@@ -141,6 +149,10 @@ class Declaration(Generic[T]):
 
 def declare(model: Any, plural: str, options: KindOptions, own: GroupVersion) -> Declaration[Any]:
     """A checked declaration; ModelError for one that cannot be served, ValueError for a wrong group version."""
+    unknown = [option for option in options if option not in KindOptions.__annotations__]
+    if unknown:
+        known_options = ", ".join(KindOptions.__annotations__)
+        raise ModelError(f"{plural}: there is no option {unknown[0]!r}; the options are {known_options}")
     known = model_of(model, options.get("kind", ""))
     given = GroupVersion.parse(options["group_version"]) if options.get("group_version") else own
     declared: Declaration[Any] = Declaration(

@@ -48,6 +48,11 @@ def stored(scope: KindScope, watches: WatchServer) -> dict[str, Endpoint]:
     return made
 
 
+def scaling(scope: KindScope) -> dict[str, Endpoint]:
+    """The endpoints of scale alone."""
+    return {f"scale:{verb}": make(scope) for verb, make in _SCALE.items()}
+
+
 def computed(scope: KindScope, origin: Origin, watches: WatchServer) -> dict[str, Endpoint]:
     """The same of a kind that the author's functions answer for."""
     functions = Functions(scope, origin, watches)

@@ -6,7 +6,8 @@ import asyncio
 import copy
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from itertools import takewhile
 from typing import Any, Generic, TypeVar
 
 from fastapi_core import errors
@@ -90,12 +91,16 @@ class Feed(Storage[T], Generic[T]):
             if seen < self._forgotten:
                 raise errors.expired(f"too old resource version: {seen} ({self._forgotten})")
             changed = self._changed
-            fresh = [(revision, event) for revision, event in self._events if revision > seen]
+            fresh = self._behind(seen)
             for revision, event in fresh:
                 yield event
                 seen = revision
             if not fresh:
                 await changed.wait()
+
+    def _behind(self, seen: int) -> Sequence[tuple[int, Event[T]]]:
+        """The events after a version: from the newest back, most watchers have all but the last."""
+        return [*takewhile(lambda told: told[0] > seen, reversed(self._events))][::-1]
 
 
 def _metadata(obj: Any) -> ObjectMeta:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from fastapi_core import errors
 from fastapi_core.crd.definitions import Scale
+from fastapi_core.extension.checks import check_handler, check_schema
 from fastapi_core.extension.client import Objects
 from fastapi_core.extension.columns import Column
 from fastapi_core.extension.declaration import Declaration
@@ -15,7 +16,7 @@ from fastapi_core.extension.models import ModelError, model_of
 from fastapi_core.extension.request import Event, Listing, Request
 from fastapi_core.extension.rules import Prepare, Validate
 from fastapi_core.extension.subresources import Subresource
-from fastapi_core.extension.versions import Version
+from fastapi_core.extension.versions import Version, inherited
 from fastapi_core.records import dataclass
 from fastapi_core.registry.store import CONFLICT_TEXT
 
@@ -108,11 +109,23 @@ class Storage(Generic[T]):
 
     def handlers(self) -> Handlers[T]:
         """The methods that are overridden."""
-        own = {verb: getattr(self, verb) for verb in _VERBS if getattr(type(self), verb) is not getattr(Storage, verb)}
+        own = {
+            verb: getattr(self, verb) for verb in _ARGUMENTS if getattr(type(self), verb) is not getattr(Storage, verb)
+        }
         return Handlers(**own)
 
 
-_VERBS = ("get", "list", "watch", "create", "update", "patch", "delete")
+_CHANGED = ("request", "new", "old")
+#: Verbs, and what their handlers are called with.
+_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
+    "get": ("request", "name"),
+    "list": ("request",),
+    "watch": ("request",),
+    "create": ("request", "new"),
+    "update": _CHANGED,
+    "patch": _CHANGED,
+    "delete": ("request", "old"),
+}
 
 
 class Kind(Generic[T]):
@@ -137,6 +150,7 @@ class Kind(Generic[T]):
         if name in ("status", "scale") or name in self.subresources:
             raise ModelError(f"{self.declaration.kind}: the subresource {name!r} is there already, or an option")
         made: Subresource[B] = Subresource(name, model_of(model, kind), self.declaration)
+        check_schema(made.model)
         self.subresources[name] = made  # type: ignore[assignment]
         return made
 
@@ -162,6 +176,7 @@ class Kind(Generic[T]):
 
         Change `new`, or answer another object. Runs for objects that the schema finds nothing wrong with, on the event
         loop: it must not block."""
+        check_handler(hook, f"{self.declaration.kind}.prepare", "new", "old", taken=self.rules[0])
         self.rules = (hook, self.rules[1])
         return hook
 
@@ -175,6 +190,7 @@ class Kind(Generic[T]):
                 yield FieldError("Invalid value", "spec.size", "may not shrink", new.spec.size)
         ```
         """
+        check_handler(hook, f"{self.declaration.kind}.validate", "new", "old", taken=self.rules[1])
         self.rules = (self.rules[0], hook)
         return hook
 
@@ -190,9 +206,17 @@ class Resource(Kind[T]):
     def __init__(self, declaration: Declaration[T], handlers: Handlers[T] | None = None) -> None:
         super().__init__(declaration)
         self.handlers: Handlers[T] = handlers or Handlers()
+        for verb in _ARGUMENTS:
+            handler = getattr(self.handlers, verb)
+            if handler is not None:
+                self._check(verb, handler, None)
+
+    def _check(self, verb: str, handler: Callable[..., Any], taken: object) -> None:
+        check_handler(handler, f"{self.declaration.kind}.{verb}", *_ARGUMENTS[verb], taken=taken)
 
     def get(self, handler: Get[T]) -> Get[T]:
         """`handler(request, name)`: the object, or None (or an APIError) when there is none."""
+        self._check("get", handler, self.handlers.get)
         self.handlers.get = handler
         return handler
 
@@ -201,6 +225,7 @@ class Resource(Kind[T]):
 
         Selectors, paging, tables and sorting are done to the answer. A `Listing` tells the version of the list, without
         which watches cannot go on from it."""
+        self._check("list", handler, self.handlers.list)
         self.handlers.list = handler
         return handler
 
@@ -210,6 +235,7 @@ class Resource(Kind[T]):
         Initial events come from `list`; selectors are applied, bookmarks and the end in time are seen to. Raise
         `fastapi_core.errors.expired(text)` for a version that is too old. An async generator is closed when the client goes; a plain
         generator takes a thread as long as the watch lasts."""
+        self._check("watch", handler, self.handlers.watch)
         self.handlers.watch = handler
         return handler
 
@@ -218,6 +244,7 @@ class Resource(Kind[T]):
 
         It comes validated and stamped: uid, creationTimestamp, a generated name. Raise `kind.already_exists(name)` for a
         name that is taken."""
+        self._check("create", handler, self.handlers.create)
         self.handlers.create = handler
         return handler
 
@@ -227,16 +254,19 @@ class Resource(Kind[T]):
         `old` is what `get` answered for this request; raise `kind.conflict(name)` when the object has changed since: the
         request is then tried again on the newest state. Through a subresource (`request.subresource`: status, scale)
         only that part differs."""
+        self._check("update", handler, self.handlers.update)
         self.handlers.update = handler
         return handler
 
     def patch(self, handler: Update[T]) -> Update[T]:
         """As `update`, for patches alone; without it they go to `update`."""
+        self._check("patch", handler, self.handlers.patch)
         self.handlers.patch = handler
         return handler
 
     def delete(self, handler: Delete[T]) -> Delete[T]:
         """`handler(request, object)`: remove it. Also gives deletecollection where there is a `list`."""
+        self._check("delete", handler, self.handlers.delete)
         self.handlers.delete = handler
         return handler
 
@@ -255,21 +285,26 @@ class Stored(Kind[T]):
         *,
         show: Callable[[T], V],
         keep: Callable[[V], T],
-        columns: Sequence[Column] = (),
-        selectable: Sequence[str] = (),
+        columns: Sequence[Column] | None = None,
+        selectable: Sequence[str] | None = None,
         scale: Scale | None = None,
     ) -> Version[T, V]:
         """Serve the kind in another version (`v2`), too: as objects of `model`.
 
         `show` makes such an object of one that is kept, `keep` the other way; they must lose nothing that their version can
-        say, and run on the event loop. Hooks see objects of the kept version, whichever version a request speaks."""
+        say, and run on the event loop. Hooks see objects of the kept version, whichever version a request speaks.
+
+        All subresources are served in this version, too. `columns` and `selectable` are those of the kept version where
+        `model` has their paths, unless they are given; `scale` says where replicas stand here."""
+        known = model_of(model, self.declaration.kind)
+        seen, found, replicas = inherited(self.declaration, known, keep)
         declaration = replace(
             self.declaration,
-            model=model_of(model, self.declaration.kind),
+            model=known,
             version=name,
-            columns=tuple(columns),
-            selectable=tuple(selectable),
-            scale=scale,
+            columns=seen if columns is None else tuple(columns),
+            selectable=found if selectable is None else tuple(selectable),
+            scale=scale or replicas,
             kept_version=self.declaration.version,
         )
         declaration.check()

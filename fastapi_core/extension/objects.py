@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 
 @dataclass(slots=True)
@@ -40,6 +40,11 @@ class ObjectMeta:
     managed_fields: list[dict[str, Any]] = field(default_factory=list, repr=False)
 
 
+QUANTITY: Final = (
+    r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
+)
+
+
 class Quantity(str):
     """An amount as Kubernetes writes it: `Quantity("250m")`, `Quantity("2Gi")`. Clients may write numbers, too."""
 
@@ -51,6 +56,33 @@ class Quantity(str):
         from fastapi_core.meta.quantity import parse
 
         return parse(self).nanos
+
+    # In pydantic models, which ask for these; their schemas are plain data, nothing has to be imported
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> dict[str, Any]:
+        return {
+            "type": "function-plain",
+            "function": {"type": "no-info", "function": cls._validated},
+            "serialization": {"type": "to-string"},
+        }
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> dict[str, Any]:
+        return {
+            "x-kubernetes-int-or-string": True,
+            "anyOf": [{"type": "integer"}, {"type": "string"}],
+            "pattern": QUANTITY,
+        }
+
+    @classmethod
+    def _validated(cls, value: Any) -> Quantity:
+        from fastapi_core.meta.quantity import parse
+
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise ValueError("a quantity is a text such as '250m', or a number")
+        parse(str(value))
+        return cls(value)
 
 
 IntOrString = int | str
@@ -82,6 +114,14 @@ class Field:
     name: str = ""
     """The name in JSON, where it is not the Python name in camelCase."""
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
+        """Pydantic asks what it says about a field. Members of items are looked at when the schema is whole."""
+        if self.name:
+            from fastapi_core.extension.models.base import ModelError
+
+            raise ModelError(f"Field(name={self.name!r}): in pydantic models fields are named by their alias")
+        return {**handler(core), **self.keywords()}
 
     def keywords(self) -> dict[str, Any]:
         """As members of a schema."""

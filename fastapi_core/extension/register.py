@@ -6,11 +6,13 @@ import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from fastapi_core.authn.outbound import OutboundError
 from fastapi_core.errors import APIError
-from fastapi_core.extension.delegated import access
+from fastapi_core.extension.cli import program
+from fastapi_core.extension.delegated import access, patience
 from fastapi_core.extension.delegated.client import CoreClient
 from fastapi_core.extension.registration import manifests, options
 from fastapi_core.extension.registration.program import credential
@@ -32,7 +34,7 @@ def register(description: Description | None, arguments: Sequence[str]) -> int:
     Without a `description` the flags say what is served. The exit code: 0, 1 for a failure, 2 for a wrong command line.
     """
     if any(argument in ("--help", "-h") for argument in arguments):
-        print(f"usage: register [flags]\n\n{options.usage(options.Registration)}")
+        print(f"usage: {program()} register [flags]\n\n{options.usage(options.Registration)}")
         return 0
     return _command(description, arguments, options.registration, _register)
 
@@ -40,7 +42,7 @@ def register(description: Description | None, arguments: Sequence[str]) -> int:
 def unregister(description: Description | None, arguments: Sequence[str]) -> int:
     """Remove exactly what `register` made. Exit code as there."""
     if any(argument in ("--help", "-h") for argument in arguments):
-        print(f"usage: unregister [flags]\n\n{options.usage(options.Withdrawal)}")
+        print(f"usage: {program()} unregister [flags]\n\n{options.usage(options.Withdrawal)}")
         return 0
     return _command(description, arguments, options.withdrawal, _unregister)
 
@@ -79,8 +81,11 @@ def _complain(errors: Sequence[str], code: int) -> int:
 
 
 async def _register(description: Description, flags: Registration) -> int:
-    client = None if flags.print else _client(flags)
+    patient = min(flags.timeout, patience.SECONDS)
+    client = None if flags.print else await _client(flags, patient)
     try:
+        if client is not None:
+            await patience.patiently(partial(client.get, "/version"), _waiting, patient)
         secret, ca = await _certificate(description, flags, client)
         wanted = manifests.objects(description, flags, ca, secret)
         if client is None:
@@ -96,6 +101,7 @@ async def _apply(description: Description, flags: Registration, client: CoreClie
     from fastapi_core.extension.registration.availability import wait
 
     registrar = Registrar(client, description, print, force=flags.force_conflicts)
+    await registrar.check(wanted)
     for obj in wanted:
         await registrar.apply(obj)
     kept = manifests.Object(manifests.SECRETS, description.namespace, flags.tls_secret, {})
@@ -109,26 +115,45 @@ async def _apply(description: Description, flags: Registration, client: CoreClie
 
 
 async def _unregister(description: Description, flags: options.Withdrawal) -> int:
-    client = _client(flags)
+    client, said = await _client(flags, 0.0), []
+
+    def say(line: str) -> None:
+        said.append(line)
+        print(line)
+
     try:
-        await Registrar(client, description, print).withdraw(with_namespace=flags.delete_namespace)
+        gone = await Registrar(client, description, say).withdraw(with_namespace=flags.delete_namespace)
     finally:
         client.close()
-    return 0
+    if not said:
+        print(f"Nothing is registered as {manifests.mark_of(description)}")
+    return 0 if gone else 1
 
 
-def _client(flags: Common) -> CoreClient:
-    """The API server to register with. Raises OptionsError."""
-    tried = options.kubeconfigs(flags.kubeconfig, dict(os.environ))
-    path = next((path for path in tried if os.path.exists(path)), "")
+async def _client(flags: Common, patient: float) -> CoreClient:
+    """The API server to register with; its kubeconfig is waited for where one is named. Raises OptionsError."""
+    named = access.kubeconfigs(flags.kubeconfig)
+    home = os.path.join(os.path.expanduser("~"), ".kube", "config")
+
+    async def attempt() -> access.Access:
+        if named:
+            return access.by_kubeconfig(access.existing(named), credential)
+        return access.by_kubeconfig(home, credential) if os.path.exists(home) else access.in_cluster()
+
     try:
-        return CoreClient(access.by_kubeconfig(path, credential) if path else access.in_cluster(), _AGENT)
+        return CoreClient(await patience.patiently(attempt, _waiting, patient), _AGENT)
     except access.NotInClusterError:
         raise OptionsError(
-            [f"--kubeconfig: {' and '.join(tried)} are not there, give the file of the API server"]
+            [
+                f"--kubeconfig: is not given, $KUBECONFIG is not set, and {home} does not exist: name the file of the API server"
+            ]
         ) from None
     except access.AccessError as error:
         raise OptionsError([f"--kubeconfig: {error}"]) from None
+
+
+def _waiting(why: str) -> None:
+    print(f"fastapi-core: waiting for the API server: {why}", file=sys.stderr)
 
 
 async def _certificate(

@@ -75,7 +75,7 @@ class KindScope(CustomScope):
     @property
     def printer(self) -> Printer:
         if self._printer is None:
-            self._printer = printer(self.declaration.columns, self.declaration.model.load)
+            self._printer = printer(self.declaration.columns, self.declaration.model.load, computed=self.computed)
         return self._printer
 
     def view(self, obj: CachedObject) -> CachedObject:

@@ -60,13 +60,16 @@ def definitions(kind: Kind[Any]) -> list[ResourceDefinition]:
     """A kind in all its versions, the kept one first."""
     found = [served(kind)]
     if isinstance(kind, Stored):
-        found += [_version(version, SchemaForm(version.declaration.model.schema)) for version in kind.versions]
+        found += [_version(kind, version, SchemaForm(version.declaration.model.schema)) for version in kind.versions]
     return found
 
 
-def _version(version: Version[Any, Any], form: SchemaForm) -> ResourceDefinition:
+def _version(kind: Stored[Any], version: Version[Any, Any], form: SchemaForm) -> ResourceDefinition:
+    """A further version; it has the subresources of the kept one."""
     declaration = version.declaration
-    return declaration.definition(form, VERBS, subresources(declaration, VERBS), unconditional=False)
+    parts = subresources(kind.declaration, VERBS) | subresources(declaration, VERBS)
+    parts |= {name: sub.declared() for name, sub in kind.subresources.items()}
+    return declaration.definition(form, VERBS, parts, unconditional=False)
 
 
 class ServedKind:
@@ -79,12 +82,19 @@ class ServedKind:
         self.form = SchemaForm(kind.declaration.model.schema)
         self.definition = served(kind, self.form)
         self._around = around
-        rules: KindRules[Any] = KindRules(kind.declaration, self.form, *kind.rules)
+        self._shown: list[tuple[str, Callable[[Any], Any]]] = []
+        if isinstance(kind, Stored) and kind.versions:
+            self._shown = [(kind.declaration.version, kind.declaration.model.dump)]
+            self._shown += [(version.declaration.version, version.shown) for version in kind.versions]
+        rules: KindRules[Any] = KindRules(kind.declaration, self.form, *kind.rules, self._shown)
         made = self._computed if isinstance(kind, Resource) else self._stored
         self.versions: list[ServedVersion] = []
         self.scope, self.endpoints = made(rules)
         for sub in kind.subresources.values():
             self.endpoints |= sub.endpoints(self.scope, around.runner, around.connections)
+            for other in self.versions:
+                declaration = other.version.declaration
+                other.endpoints.update(sub.endpoints(other.scope, around.runner, around.connections, declaration))
 
     def _stored(self, rules: Any) -> tuple[KindScope, dict[str, Endpoint]]:
         from fastapi_core.crd.scope import CustomStore
@@ -106,12 +116,16 @@ class ServedKind:
         )
         for version in kind.versions:
             form = forms[version.declaration.version]
-            definition = _version(version, form)
-            own: KindRules[Any] = KindRules(version.bridged(), form, *kind.rules)
+            definition = _version(kind, version, form)
+            own: KindRules[Any] = KindRules(version.bridged(), form, *kind.rules, self._shown)
             other = KindScope(
                 version.declaration, relatives, own, definition, store, authorizer, computed=False, convert=convert
             )
-            self.versions.append(ServedVersion(version, definition, endpoints.stored(other, self._around.watches)))
+            made = endpoints.stored(other, self._around.watches)
+            if version.declaration.scale is None and scope.declaration.scale is not None:
+                # It does not say where its replicas are: they are changed where the objects are kept.
+                made |= endpoints.scaling(scope)
+            self.versions.append(ServedVersion(version, definition, other, made))
         probe: dict[str, Any] = {}
         self.form.default(probe)
         if not (self.kind.declaration.status and "status" in probe):
@@ -144,8 +158,10 @@ class ServedKind:
         for sub in self.kind.subresources.values():
             found.append(_described(sub.definition(), lambda sub=sub: sub.model.schema))  # type: ignore[misc]
         for served in self.versions:
-            schema = served.version.declaration.model.schema
-            found.append(_described(served.definition, lambda schema=schema: schema))  # type: ignore[misc]
+            declaration = served.version.declaration
+            found.append(_described(served.definition, lambda schema=declaration.model.schema: schema))  # type: ignore[misc]
+            for sub in self.kind.subresources.values():
+                found.append(_described(sub.definition(declaration), lambda sub=sub: sub.model.schema))  # type: ignore[misc]
         return found
 
     def tables(self) -> list[tuple[ResourceDefinition, dict[str, Endpoint]]]:
@@ -159,6 +175,7 @@ class ServedVersion:
 
     version: Version[Any, Any]
     definition: ResourceDefinition
+    scope: KindScope
     endpoints: dict[str, Endpoint]
 
 

@@ -7,20 +7,24 @@ A lost race is the author's Conflict: the object is fetched again and the change
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, cast
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.extension.declaration import Declaration
+from fastapi_core.extension.failures import Answered, Turns, check_numbers
 from fastapi_core.extension.request import Listing, Request
 from fastapi_core.extension.sync import Runner
 from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 from fastapi_core.registry.store import Page, ResourceStore, decode_token, encode_stored, encode_token
+from fastapi_core.request.context import User
 from fastapi_core.storage.interface import Code, Storage, StorageError
 
 if TYPE_CHECKING:
@@ -30,39 +34,25 @@ if TYPE_CHECKING:
 
 Objects = list[CachedObject]
 
-#: Lists kept for clients that read them in pages, and attempts at a write that keeps losing races.
+#: Lists kept for clients that read them in pages, states for clients that go on with a watch, and attempts at a write
+#: that keeps losing races.
 SNAPSHOTS = 8
+STATES = 64
 ATTEMPTS = 5
+_SEGMENT = re.compile(r"[^/%\x00-\x1f\x7f]+")
+K = TypeVar("K")
+V = TypeVar("V")
 
 
-class History:
-    """Objects as they were seen last, and before that: what a change means to a selector."""
+@dataclass(frozen=True, slots=True)
+class View:
+    """All that a handler may answer by: only requests that are equal in it may share what one of them was answered."""
 
-    def __init__(self) -> None:
-        self._latest: dict[str, tuple[CachedObject, CachedObject | None]] = {}
-
-    def listed(self, scope: str, objects: Mapping[str, CachedObject]) -> None:
-        """All objects with keys below `scope`."""
-        for key in [key for key in self._latest if key.startswith(scope) and key not in objects]:
-            del self._latest[key]
-        for key, obj in objects.items():
-            known = self._latest.get(key)
-            if known is None or known[0].revision < obj.revision:
-                self._latest[key] = (obj, known and known[0])
-
-    def changed(self, obj: CachedObject, *, deleted: bool) -> CachedObject | None:
-        """Take note of a change, which several watches tell of one after the other; the state before it, if known."""
-        known = self._latest.get(obj.key)
-        latest, before = known or (None, None)
-        if latest is not None and latest.revision == obj.revision and not deleted:
-            return before
-        if latest is not None and latest.revision > obj.revision:
-            return None
-        if deleted:
-            self._latest.pop(obj.key, None)
-        else:
-            self._latest[obj.key] = (obj, latest)
-        return latest
+    user: User
+    verb: str
+    namespace: str
+    label_selector: str
+    field_selector: str
 
 
 @dataclass(slots=True)
@@ -73,16 +63,16 @@ class Origin:
     definition: ResourceDefinition
     handlers: Handlers[Any]
     runner: Runner
-    snapshots: OrderedDict[tuple[str, int], Objects] = field(default_factory=OrderedDict)
-    """(namespace, version) -> a list that somebody has read the first page of."""
-    history: History = field(default_factory=lambda: History())
-    """Of kinds that can be watched."""
+    snapshots: OrderedDict[tuple[View, int], Objects] = field(default_factory=OrderedDict)
+    """(view, version) -> a list that somebody has read the first page of."""
+    states: OrderedDict[View, tuple[int, Objects]] = field(default_factory=OrderedDict)
+    """Version and objects that the client of a view with selectors has: where it may want to go on with a watch."""
 
-    def keep(self, namespace: str, revision: int, objects: Objects) -> None:
-        self.snapshots[namespace, revision] = objects
-        self.snapshots.move_to_end((namespace, revision))
-        while len(self.snapshots) > SNAPSHOTS:
-            self.snapshots.popitem(last=False)
+    def keep(self, view: View, revision: int, objects: Objects) -> None:
+        _put(self.snapshots, (view, revision), objects, SNAPSHOTS)
+
+    def remember(self, view: View, revision: int, objects: Objects) -> None:
+        _put(self.states, view, (revision, objects), STATES)
 
     def make(self, value: Any, namespace: str = "") -> CachedObject:
         """The author's object as one that can be shown. Raises TypeError for one that has no name or a wrong version."""
@@ -95,6 +85,7 @@ class Origin:
         kind, name = self.declaration.kind, metadata.get("name") or ""
         if not name:
             raise TypeError(f"a {kind} without metadata.name was answered")
+        _segment(name, f"a {kind} with the name")
         if not self.declaration.namespaced:
             metadata.pop("namespace", None)
             where = ""
@@ -102,9 +93,27 @@ class Origin:
             where = metadata.setdefault("namespace", namespace) or namespace
             if not where:
                 raise TypeError(f"{kind} {name!r} was answered without metadata.namespace")
+            _segment(where, f"{kind} {name!r} in the namespace")
         revision = revision_of(metadata.pop("resourceVersion", ""), f"{kind} {name!r}")
         key = f"{self.declaration.key_prefix}{where}/{name}" if where else self.declaration.key_prefix + name
-        return CachedObject(key, where, name, encode_stored(self.definition, tree), revision, 0)
+        body = encode_stored(self.definition, tree)
+        if b"null" in body:
+            check_numbers(tree)
+        return CachedObject(key, where, name, body, revision, 0)
+
+
+def _put(kept: OrderedDict[K, V], key: K, value: V, most: int) -> None:
+    kept[key] = value
+    kept.move_to_end(key)
+    while len(kept) > most:
+        kept.popitem(last=False)
+
+
+def _segment(text: Any, what: str) -> str:
+    """A name that can stand in a path."""
+    if not isinstance(text, str) or text in (".", "..") or len(text) > 253 or _SEGMENT.fullmatch(text) is None:
+        raise TypeError(f"{what} {text!r} was answered, which is not one")
+    return text
 
 
 def revision_of(text: Any, whose: str) -> int:
@@ -138,8 +147,14 @@ class RequestStore(ResourceStore):
         super().__init__(origin.definition, cast("Storage", None), cast("ResourceCache", self.found))
         self.origin = origin
         self.request = request
+        self.view = View(request.user, request.verb, request.namespace, request.label_selector, request.field_selector)
         self._floor = 0
         self._lost = 0
+
+    @property
+    def watched_view(self) -> View:
+        """The view in which a list and the watches that go on from it are the same."""
+        return replace(self.view, verb="watch")
 
     # Getting
 
@@ -159,9 +174,7 @@ class RequestStore(ResourceStore):
             value = None
         if value is None:
             return None
-        obj = self.origin.make(value, request.namespace)
-        if obj.key != key:
-            raise TypeError(f"asked for {key} the handler answered {obj.key}")
+        obj = self._made(handlers.get, value, key)
         self.found.objects[key] = obj
         return obj
 
@@ -179,20 +192,35 @@ class RequestStore(ResourceStore):
         if handlers.list is None:
             return [], 0
         answer = await origin.runner.call(handlers.list, request)
-        items: Sequence[Any] = answer.items if isinstance(answer, Listing) else answer
-        objects = [origin.make(item, request.namespace) for item in items]
+        with Answered(handlers.list):
+            # A list of its own: the author's may change while others have their turns.
+            items: Sequence[Any] = list(answer.items if isinstance(answer, Listing) else answer)
+            objects, turns = [], Turns()
+            for item in items:
+                objects.append(origin.make(item, request.namespace))
+                if turns.due:
+                    await turns.over()
+            objects.sort(key=lambda obj: obj.key)
+            for one, other in pairwise(objects):
+                if one.key == other.key:
+                    raise TypeError(f"{self.definition.kind} {one.key} was answered twice")
+            if isinstance(answer, Listing):
+                revision = revision_of(answer.resource_version, f"the list of {self.definition.plural}")
+            else:
+                revision = max((obj.revision for obj in objects), default=0)
         if request.namespace and self.definition.namespaced:
             objects = [obj for obj in objects if obj.namespace == request.namespace]
-        objects.sort(key=lambda obj: obj.key)
-        if isinstance(answer, Listing):
-            revision = revision_of(answer.resource_version, f"the list of {self.definition.plural}")
-        else:
-            revision = max((obj.revision for obj in objects), default=0)
         self.found.objects = {obj.key: obj for obj in objects}
         self.found.revision = revision
-        if handlers.watch is not None:
-            origin.history.listed(self.definition.key_prefix + self.scope(request.namespace), self.found.objects)
         return objects, revision
+
+    def _made(self, handler: Callable[..., Any], value: Any, key: str) -> CachedObject:
+        """The one object that the handler should have answered."""
+        with Answered(handler):
+            obj = self.origin.make(value, self.request.namespace)
+            if obj.key != key:
+                raise TypeError(f"asked for {key} the handler answered {obj.key}")
+        return obj
 
     # Reading
 
@@ -214,7 +242,7 @@ class RequestStore(ResourceStore):
     async def _paged(
         self, namespace: str, matcher: Matcher | None, limit: int, token: str, exact: int, start: str
     ) -> Page:
-        kept = self.origin.snapshots.get((namespace, exact)) if exact > 0 else None
+        kept = self.origin.snapshots.get((self.view, exact)) if exact > 0 else None
         if kept is not None:
             objects, revision = kept, exact
         else:
@@ -223,6 +251,8 @@ class RequestStore(ResourceStore):
                 raise self._too_old(StorageError(Code.COMPACTED), token, start)
             if revision and self._floor > revision:
                 raise errors.too_large_resource_version(self._floor, revision)
+            if matcher is not None and revision and self.origin.handlers.watch is not None:
+                self.origin.remember(self.watched_view, revision, matcher.select(objects))
         begin = bisect_left(objects, start, key=lambda obj: obj.key) if start else 0
         if matcher is not None:
             chosen, looked = matcher.select_page(objects[begin:], limit)
@@ -233,7 +263,7 @@ class RequestStore(ResourceStore):
         if end >= len(objects):
             return Page(chosen, revision, "", 0)
         if revision:
-            self.origin.keep(namespace, revision, objects)
+            self.origin.keep(self.view, revision, objects)
         # Without a version the next page is one of whatever there is by then.
         more = encode_token(revision or -1, objects[end - 1].key + "\0", self.definition.key_prefix)
         return Page(chosen, revision, more, len(objects) - end if matcher is None else -1)
@@ -246,7 +276,7 @@ class RequestStore(ResourceStore):
             raise self.not_found(tree["metadata"]["name"])
         request = replace(self.request, name=tree["metadata"]["name"])
         value = await self.origin.runner.call(handler, request, self.origin.declaration.model.load(tree))
-        return await self._written(tree, value)
+        return await self._written(handler, tree, value)
 
     async def update(self, current: CachedObject, tree: Tree, known: Tree | None = None) -> CachedObject:
         if self.encode(tree, known) == current.stored():
@@ -261,7 +291,7 @@ class RequestStore(ResourceStore):
             value = await self.origin.runner.call(handler, self.request, model.load(tree), model.load(current.tree()))
         except errors.APIError as error:
             raise self._lost_race(error, current) from error
-        return await self._written(tree, value)
+        return await self._written(handler, tree, value)
 
     async def delete(self, current: CachedObject) -> int:
         handler = self.origin.handlers.delete
@@ -281,11 +311,11 @@ class RequestStore(ResourceStore):
         self._lost += 1
         return StorageError(Code.CONFLICT, current.key, current.revision)
 
-    async def _written(self, tree: Tree, value: Any) -> CachedObject:
+    async def _written(self, handler: Callable[..., Any], tree: Tree, value: Any) -> CachedObject:
         """The object as the author has kept it; without an answer as it can be read now, or as it was given."""
         metadata = tree["metadata"]
         if value is not None:
-            return self.origin.make(value, metadata.get("namespace", ""))
+            return self._made(handler, value, self.key(metadata.get("namespace", ""), metadata["name"]))
         if self.origin.handlers.get is not None:
             obj = await self.fetch(metadata["name"])
             if obj is not None:

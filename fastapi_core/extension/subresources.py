@@ -7,9 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from fastapi_core import errors
+from fastapi_core.errors import FieldError
+from fastapi_core.extension.checks import check_handler
 from fastapi_core.extension.connection import Connection, Connections
 from fastapi_core.extension.declaration import Declaration, SchemaForm
+from fastapi_core.extension.failures import check_numbers
 from fastapi_core.extension.models import Model, ModelError
+from fastapi_core.extension.models.base import LoadError
 from fastapi_core.extension.request import Request, request_of
 from fastapi_core.extension.sync import Runner
 from fastapi_core.registry import definition as registry
@@ -57,24 +61,31 @@ class Subresource(Generic[B]):
 
     def get(self, handler: Get[B]) -> Get[B]:
         """`handler(request, name)`: what there is to see of the object `name`; None when there is none."""
+        self._check("get", handler, self._get, "name")
         self._get = handler
         return handler
 
     def create(self, handler: Create[B]) -> Create[B]:
         """`handler(request, body)`: an action on the object `request.name` (POST). Answers its outcome, or None for the
         body itself. `request.dry_run` means: do nothing."""
+        self._check("create", handler, self._create, "body")
         self._create = handler
         return handler
 
     def update(self, handler: Update[B]) -> Update[B]:
         """`handler(request, new, old)`: change what `get` shows; gives PUT and PATCH. Not called in dry runs."""
+        self._check("update", handler, self._update, "new", "old")
         self._update = handler
         return handler
 
     def connect(self, handler: Connect) -> Connect:
         """`handler(request, connection)`, a coroutine function: GET and POST as a raw connection, streamed or upgraded."""
+        self._check("connect", handler, self._connect, "connection")
         self._connect = handler
         return handler
+
+    def _check(self, verb: str, handler: Callable[..., Any], taken: object, *arguments: str) -> None:
+        check_handler(handler, f"{self._parent.plural}/{self.name}.{verb}", "request", *arguments, taken=taken)
 
     # For the composition
 
@@ -96,18 +107,20 @@ class Subresource(Generic[B]):
     def declared(self) -> registry.Subresource:
         return registry.Subresource(self.name, self.verbs(), self.model.kind)
 
-    def definition(self) -> ResourceDefinition:
-        """Its kind as documents describe it, with no verbs of its own."""
-        made = replace(self._parent, model=self.model, plural=self.name)
+    def definition(self, version: Declaration[Any] | None = None) -> ResourceDefinition:
+        """Its kind as documents of a version of its parent (the kept one) describe it, with no verbs of its own."""
+        made = replace(version or self._parent, model=self.model, plural=self.name)
         return made.definition(self.form, (), {}, unconditional=True)
 
-    def endpoints(self, scope: Scope, runner: Runner, connections: Connections) -> dict[str, Endpoint]:
-        """`NAME:VERB` -> endpoint."""
+    def endpoints(
+        self, scope: Scope, runner: Runner, connections: Connections, version: Declaration[Any] | None = None
+    ) -> dict[str, Endpoint]:
+        """`NAME:VERB` -> endpoint, in the kept version of its parent or another one."""
         if self._connect is not None:
-            return {f"{self.name}:connect": _connecting(self._connect, scope, connections)}
-        bound = _Bound(self, self.definition(), runner)
+            return {f"{self.name}:connect": _of_existing(_connecting(self._connect, scope, connections), scope)}
+        bound = _Bound(self, self.definition(version), runner)
         made = {"create": bound.create, "get": bound.get, "patch": bound.patch, "update": bound.update}
-        return {f"{self.name}:{verb}": made[verb] for verb in self.verbs()}
+        return {f"{self.name}:{verb}": _of_existing(made[verb], scope) for verb in self.verbs()}
 
 
 class _Bound:
@@ -185,14 +198,21 @@ class _Bound:
     def _load(self, tree: Tree) -> Any:
         problems = self._sub.form.schema.validate(tree)
         if problems:
-            name = (tree.get("metadata") or {}).get("name") or ""
-            raise errors.invalid(self._definition.kind, self._definition.group, name, problems)
-        return self._sub.model.load(tree)
+            raise self._invalid(tree, problems)
+        try:
+            return self._sub.model.read(tree)
+        except LoadError as error:
+            raise self._invalid(tree, error.errors) from error
+
+    def _invalid(self, tree: Tree, problems: list[FieldError]) -> errors.APIError:
+        name = (tree.get("metadata") or {}).get("name") or ""
+        return errors.invalid(self._definition.kind, self._definition.group, name, problems)
 
     def _tree(self, value: Any) -> Tree:
         d = self._definition
         tree = {"apiVersion": d.group_version, "kind": d.kind, **self._sub.model.dump(value)}
         tree.setdefault("metadata", {})
+        check_numbers(tree)
         return tree
 
     def _answer(self, ctx: RequestContext, value: Any, *, status: int = 200) -> Response:
@@ -201,7 +221,32 @@ class _Bound:
         return render.tree(ctx, self._tree(value), status=status)
 
 
-def _connecting(handler: Connect, scope: Scope, connections: Connections) -> Endpoint:
+def _of_existing(endpoint: Callable[[RequestContext], Awaitable[Answer]], scope: Scope) -> Endpoint:
+    """The same for objects that are there: 404 for others, as far as the kind can be asked."""
+
+    from fastapi_core.extension.source import RequestStore
+
+    async def checked(ctx: RequestContext) -> Answer:
+        store, info = scope.store, ctx.info
+        if isinstance(store, RequestStore):
+            if store.origin.handlers.get is None:
+                return await endpoint(ctx)
+            obj = await RequestStore(store.origin, request_of(ctx)).fetch(info.name)
+        else:
+            pending = store.fresh()
+            if pending is not None:
+                await pending
+            obj = store.cache.get(store.key(info.namespace, info.name))
+        if obj is None:
+            raise scope.not_found(info.name)
+        return await endpoint(ctx)
+
+    return checked
+
+
+def _connecting(
+    handler: Connect, scope: Scope, connections: Connections
+) -> Callable[[RequestContext], Awaitable[Answer]]:
     from fastapi_core.rest.authorize import check_connect
 
     async def endpoint(ctx: RequestContext) -> Answer:

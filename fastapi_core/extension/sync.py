@@ -15,6 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from fastapi_core.extension.failures import HandlerError, being_cancelled, called, heard
+
 F = TypeVar("F", bound=Callable[..., object])
 T = TypeVar("T")
 
@@ -37,15 +39,25 @@ class Runner:
         self._pool: ThreadPoolExecutor | None = None
 
     async def call(self, handler: Callable[..., Any], *arguments: Any) -> Any:
-        """What the handler answers, waited for."""
+        """What the handler answers, waited for. Raises APIError, whatever the handler raised."""
         function = handler.func if isinstance(handler, partial) else handler
-        if inspect.iscoroutinefunction(function) or getattr(function, _QUICK, False):
-            answer = handler(*arguments)
-        else:
-            context = contextvars.copy_context()
-            loop = asyncio.get_running_loop()
-            answer = await loop.run_in_executor(self._threads(), partial(context.run, handler, *arguments))
-        return await answer if isinstance(answer, Awaitable) else answer
+        try:
+            if inspect.iscoroutinefunction(function) or getattr(function, _QUICK, False):
+                answer = called(handler, *arguments)
+            else:
+                context = contextvars.copy_context()
+                loop = asyncio.get_running_loop()
+                answer = await loop.run_in_executor(self._threads(), partial(context.run, called, handler, *arguments))
+            return await answer if isinstance(answer, Awaitable) else answer
+        except asyncio.CancelledError as error:
+            if being_cancelled():
+                raise
+            raise heard(error, handler) from error
+        except (Exception, SystemExit, GeneratorExit) as error:
+            told = heard(error, handler)
+            if told is error:
+                raise
+            raise told from error
 
     def _threads(self) -> ThreadPoolExecutor:
         if self._pool is None:
@@ -85,6 +97,10 @@ async def _threaded(source: Iterator[T]) -> AsyncIterator[T]:
             tell(False, None)
         except Exception as error:
             tell(False, error)
+        except BaseException as error:
+            failure = HandlerError(f"{type(error).__name__} was raised")
+            failure.__cause__ = error
+            tell(False, failure)
         finally:
             close = getattr(source, "close", None)
             if close is not None:

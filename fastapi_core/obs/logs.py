@@ -110,7 +110,10 @@ class Logger:
     def error(self, message: str, error: BaseException | None = None, **pairs: Any) -> None:
         """`error` adds its text, and its traceback below the line."""
         if error is not None:
-            pairs["err"] = str(error) or type(error).__name__
+            try:
+                pairs["err"] = str(error) or type(error).__name__
+            except Exception:
+                pairs["err"] = f"{type(error).__name__} (without words: its str() fails)"
         self._log("E", message, pairs, trace=error)
 
     def _log(

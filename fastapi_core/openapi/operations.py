@@ -185,9 +185,10 @@ class _Writer:
         named = self.namespaced + self.definition.kind + sub.name[:1].upper() + sub.name[1:]
         group, version = (sub.group, sub.version) if sub.version else (self.definition.group, self.definition.version)
         gvk, ref = (group, version, sub.kind), f"{group or 'core'}/{version}.{sub.kind}"
-        if sub.kind.endswith("Options"):
+        # Kinds that are not built in name their subresources as they like: a name says nothing of what is behind it.
+        if not self.definition.custom and sub.kind.endswith("Options"):
             yield from self._connect(path, named, sub, ref, gvk)
-        elif sub.name == "log":
+        elif not self.definition.custom and sub.name == "log":
             yield self.make(
                 path,
                 "get",

@@ -28,8 +28,7 @@ def getter(scope: Scope) -> Endpoint:
         if pending is not None:
             return _later(ctx, pending)
         obj = _find(ctx)
-        pending = scope.ready((obj,))
-        return render.one(ctx, scope, obj) if pending is None else _readied(ctx, obj)
+        return render.one(ctx, scope, obj) if scope.is_ready((obj,)) else _readied(ctx, obj)
 
     def _find(ctx: RequestContext) -> CachedObject:
         info = ctx.info

@@ -293,4 +293,4 @@ def test_unregistering_leaves_nothing(stage: Stage) -> None:
         ("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", f"two-ipv4-{stage.two.ports['two-a']}"),
     ):
         assert stage.api("GET", f"{path}/{name}")[0] == 404
-    assert stage.two.unregister() == ""
+    assert stage.two.unregister() == "Nothing is registered as default/two\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import urlsplit
 
 from fastapi_core.authn.outbound import KubeconfigError, Program, Remote, client_tls, kubeconfig_files, load_kubeconfig
@@ -24,6 +24,15 @@ class NotInClusterError(AccessError):
 
     def __init__(self) -> None:
         super().__init__(f"unable to load in-cluster configuration, {HOST} and {PORT} must be defined")
+
+
+class MissingError(AccessError):
+    """None of the kubeconfig files that were named exists."""
+
+    def __init__(self, tried: Sequence[str]) -> None:
+        one = len(tried) == 1
+        names = " and ".join(repr(path) for path in tried)
+        super().__init__(f"{names} {'does' if one else 'do'} not exist, check the path{'' if one else 's'}")
 
 
 class Access:
@@ -83,6 +92,20 @@ def in_cluster(environment: Mapping[str, str] = os.environ, folder: str = ACCOUN
         raise AccessError(f"{ca!r}: {error}") from None
 
 
+def kubeconfigs(given: str, environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """The files that a flag or $KUBECONFIG names; the first that exists counts."""
+    return (given,) if given else tuple(filter(None, environment.get("KUBECONFIG", "").split(os.pathsep)))
+
+
 def find(kubeconfig: str, environment: Mapping[str, str] = os.environ) -> Access:
-    """The file when there is one, else the pod's own account. Raises AccessError."""
-    return by_kubeconfig(kubeconfig) if kubeconfig else in_cluster(environment)
+    """The file of the flag or of $KUBECONFIG, else the pod's own account. Raises AccessError."""
+    named = kubeconfigs(kubeconfig, environment)
+    return by_kubeconfig(existing(named)) if named else in_cluster(environment)
+
+
+def existing(named: Sequence[str]) -> str:
+    """The first file that exists. Raises MissingError."""
+    path = next((path for path in named if os.path.exists(path)), "")
+    if not path:
+        raise MissingError(named)
+    return path

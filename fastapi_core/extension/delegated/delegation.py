@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fastapi_core.authn.outbound import OutboundError
 from fastapi_core.errors import APIError
-from fastapi_core.extension.delegated import access, authenticator, authorizer, published
+from fastapi_core.extension.delegated import access, authenticator, authorizer, patience, published
 from fastapi_core.extension.delegated.client import CoreClient, Reviews
 from fastapi_core.extension.delegated.followed import Followed
 from fastapi_core.obs import logs
@@ -67,12 +67,12 @@ class Delegation:
 
 async def connected(options: DelegatedOptions, *, agent: str, files: FileWatcher, metrics: Metrics) -> Delegation:
     """See `connect`."""
-    first = _client("authentication-kubeconfig", options.authentication_kubeconfig, options, agent, files)
+    first = await _client("authentication-kubeconfig", options.authentication_kubeconfig, options, agent, files)
     same = options.authorization_kubeconfig in ("", options.authentication_kubeconfig)
     if same and (options.authorization_kubeconfig or not options.authentication_kubeconfig):
         second = first
     else:
-        second = _client("authorization-kubeconfig", options.authorization_kubeconfig, options, agent, files)
+        second = await _client("authorization-kubeconfig", options.authorization_kubeconfig, options, agent, files)
     tokens = _reviews(first, authenticator.REVIEWS, "authn", metrics)
     try:
         known = authenticator.DelegatedAuthenticator(options, tokens)
@@ -93,14 +93,25 @@ async def connected(options: DelegatedOptions, *, agent: str, files: FileWatcher
     return Delegation(known, allowed, clients, followed)
 
 
-def _client(flag: str, path: str, options: DelegatedOptions, agent: str, files: FileWatcher) -> CoreClient | None:
+def _waiting(why: str) -> None:
+    log.warning("Waiting for the API server in front", why=why, seconds=patience.SECONDS)
+
+
+async def _client(flag: str, path: str, options: DelegatedOptions, agent: str, files: FileWatcher) -> CoreClient | None:
     """The client of a flag; None where there is no core API and none is needed."""
+
+    async def attempt() -> access.Access:
+        return access.find(path or options.kubeconfig)
+
     try:
-        way = access.find(path or options.kubeconfig)
+        way = await patience.patiently(attempt, _waiting)
     except access.NotInClusterError as error:
         if not options.authentication_skip_lookup:
-            fix = "give a kubeconfig of the API server in front, or --authentication-skip-lookup to do without one"
-            raise OptionsError([f"--{flag}: {error}: {fix}"]) from None
+            fix = (
+                "name the kubeconfig of the API server in front by --kubeconfig or $KUBECONFIG, or do without one by "
+                "--authentication-skip-lookup"
+            )
+            raise OptionsError([f"--kubeconfig: is not given, and this is no pod ({error}): {fix}"]) from None
         what = "bearer tokens are not understood" if flag.startswith("authentication") else "nobody is authorized"
         log.warning("There is no API server to ask", flag=f"--{flag}", effect=what)
         return None
@@ -135,7 +146,7 @@ def _counted(metrics: Metrics, name: str) -> Callable[[str, float], None]:
 async def _look_up(followed: Followed, *, tolerant: bool) -> None:
     """Read the ConfigMap for the first time. One that is not there yet is waited for while serving, as in the reference."""
     try:
-        await followed.look()
+        await patience.patiently(followed.look, _waiting, 0.0 if tolerant else -1.0)
         return
     except APIError as error:
         problem, forbidden = error.message, error.code == 403

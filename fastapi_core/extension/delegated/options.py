@@ -13,7 +13,10 @@ class DelegatedOptions:
     """How the API server in front is reached, and what is asked of it."""
 
     kubeconfig: str = flag(
-        "kubeconfig", STRING, "", "Kubeconfig file of the API server in front; empty: as a pod, by its service account."
+        "kubeconfig",
+        STRING,
+        "",
+        "Kubeconfig file of the API server in front; empty: $KUBECONFIG, or as a pod, by its service account.",
     )
     authentication_kubeconfig: str = flag(
         "authentication-kubeconfig", STRING, "", "Kubeconfig for TokenReviews and the authentication ConfigMap."
@@ -97,9 +100,11 @@ def check(options: DelegatedOptions) -> list[str]:
         ("requestheader-client-ca-file", options.requestheader_client_ca_file),
     ):
         if path and not os.access(path, os.R_OK):
-            found = os.path.exists(path)
-            reason = "cannot be read, check its permissions" if found else "does not exist, check the path"
-            wrong.append(f"--{name}: {path!r} {reason}")
+            if os.path.exists(path):
+                wrong.append(f"--{name}: {path!r} cannot be read, check its permissions")
+            elif not name.endswith("kubeconfig"):
+                # A kubeconfig is waited for: the API server may be about to write it.
+                wrong.append(f"--{name}: {path!r} does not exist, check the path")
     for name, seconds in (
         ("authentication-token-webhook-cache-ttl", options.authentication_token_webhook_cache_ttl),
         ("authorization-webhook-cache-authorized-ttl", options.authorization_webhook_cache_authorized_ttl),

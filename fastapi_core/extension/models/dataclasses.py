@@ -7,10 +7,11 @@ that has a default is left out of the tree.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from functools import cache
 from typing import Any, get_type_hints
 
-from fastapi_core.extension.models.base import Model, ModelError, Tree, whole
+from fastapi_core.extension.models.base import LoadError, Model, ModelError, Tree, whole
 from fastapi_core.extension.models.values import Codec, Codecs, same
 from fastapi_core.extension.objects import Field, ObjectMeta
 
@@ -63,16 +64,26 @@ class _Member:
         self.optional = field.default is not missing or field.default_factory is not missing
 
     def default(self) -> Any:
-        """What a schema states as default: a scalar, or {} where a structure has one of its own; else nothing."""
+        """What a schema states as default, nothing for empty values; {} where a structure has defaults of its own."""
         field = self.field
         if field.default is not dataclasses.MISSING:
             value = field.default
             if value is None or value in ("", (), frozenset()):
                 return None
             return self.codec.dump(value)
-        if self.codec.structure and field.default_factory is not dataclasses.MISSING:
-            return None if self.codec.schema.get("required") else {}
-        return None
+        return None if field.default_factory is dataclasses.MISSING else self._made(field.default_factory)
+
+    def _made(self, factory: Callable[[], Any]) -> Any:
+        """What a factory makes, unless it is something else each time (the time, a number by chance)."""
+        codec = self.codec
+        made, again = codec.dump(factory()), codec.dump(factory())
+        if made != again:
+            return {} if codec.structure and not codec.schema.get("required") else None
+        if not codec.structure:
+            return None if made in ("", [], {}) else made
+        if codec.schema.get("required"):
+            return made or None
+        return {} if made == codec.dump(codec.load({})) else made
 
 
 @cache
@@ -86,7 +97,7 @@ def _structure(source: type, outer: tuple[type, ...]) -> Codec:
         raise ModelError(f"{source.__name__} contains itself, which no structural schema can say; use Any inside")
     codecs = Codecs(lambda inner: _structure(inner, (*outer, source)))
     hints = _hints(source)
-    members: list[_Member] = []
+    members: list[tuple[_Member, Any]] = []
     properties: Tree = {}
     required: list[str] = []
     for field in dataclasses.fields(source):
@@ -98,9 +109,9 @@ def _structure(source: type, outer: tuple[type, ...]) -> Codec:
             raise ModelError(f"{source.__name__}.{field.name}: {error}") from None
         json = codec.name or camel(field.name)
         member = _Member(field, codec, json)
-        members.append(member)
         schema = dict(codec.schema)
         default = member.default()
+        members.append((member, default))
         if default is not None:
             schema["default"] = default
         if not member.optional:
@@ -112,7 +123,7 @@ def _structure(source: type, outer: tuple[type, ...]) -> Codec:
         made["description"] = said
     if required:
         made["required"] = required
-    return Codec(made, _loader(source, members), _dumper(members), structure=True)
+    return Codec(made, _loader(source, [member for member, _ in members]), _dumper(members), structure=True)
 
 
 def _hints(source: type) -> dict[str, Any]:
@@ -136,7 +147,10 @@ def _loader(source: type, members: list[_Member]) -> Any:
         for member in members:
             value = tree.get(member.json)
             if value is not None:
-                found[member.field.name] = member.codec.load(value)
+                try:
+                    found[member.field.name] = member.codec.load(value)
+                except Exception as error:
+                    raise LoadError.of(error, value, member.json) from error
             elif not member.optional:
                 found[member.field.name] = None
         return source(**found)
@@ -144,17 +158,17 @@ def _loader(source: type, members: list[_Member]) -> Any:
     return load
 
 
-def _dumper(members: list[_Member]) -> Any:
+def _dumper(members: list[tuple[_Member, Any]]) -> Any:
     # Objects of a list are dumped one after the other: what can be known before is.
     plan = [
         (
             member.field.name,
             member.json,
             None if member.codec.dump is same else member.codec.dump,
-            member.optional and member.codec.emptiable,
-            member.optional and member.codec.structure,
+            member.optional and member.codec.emptiable and not default,
+            member.optional and member.codec.structure and not default,
         )
-        for member in members
+        for member, default in members
     ]
 
     def dump(value: Any) -> Tree:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from typing import Any
 
 from fastapi_core.extension.models.base import Model, ModelError, Tree, whole
@@ -20,7 +20,7 @@ def model_of(source: Any, kind: str = "") -> Model[Any]:
     if isinstance(source, Type):
         from fastapi_core.extension.models.tables import schema_of
 
-        return _of_trees(schema_of(source), kind or source.ref.rpartition(".")[2])
+        return replace(_of_trees(schema_of(source), kind or source.ref.rpartition(".")[2]), table=True)
     if isinstance(source, Mapping):
         return _of_trees(dict(source), kind)
     if isinstance(source, type) and is_dataclass(source):
@@ -41,4 +41,4 @@ def _of_trees(schema: Tree, kind: str) -> Model[Tree]:
     problem = obstacle(schema)
     if problem:
         raise ModelError(f"the schema of {kind}: {problem}")
-    return Model(kind, whole(schema), copy.deepcopy, copy.deepcopy)
+    return Model(kind, whole(schema), copy.deepcopy, copy.deepcopy, plain=True)

@@ -12,16 +12,16 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
-from fastapi_core.extension.models.base import ANYTHING, PRESERVE, ModelError, Tree
-from fastapi_core.extension.objects import Field, Quantity
+from fastapi_core.extension.models.base import ANYTHING, PRESERVE, LoadError, ModelError, Tree
+from fastapi_core.extension.objects import QUANTITY, Field, Quantity
 from fastapi_core.meta import time as clock
 from fastapi_core.records import dataclass
 
-QUANTITY: Final = (
-    r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
-)
+#: Go's durations, as Kubernetes writes and reads them.
+DURATION: Final = r"^[+-]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$"
 _EITHER: Final = [{"type": "integer"}, {"type": "string"}]
 _INT_OR_STRING: Final[Tree] = {"x-kubernetes-int-or-string": True, "anyOf": _EITHER}
+DURATION_SCHEMA: Final[Tree] = {"type": "string", "pattern": DURATION}
 _LISTS: Final = (list, tuple, set, frozenset, collections.abc.Sequence, collections.abc.Iterable, collections.abc.Set)
 _MAPS: Final = (dict, Mapping, collections.abc.MutableMapping)
 
@@ -50,11 +50,13 @@ def _time(value: datetime) -> str:
     return clock.format_micro(value) if value.microsecond else clock.format_time(value)
 
 
-def _duration(value: timedelta) -> str:
+def duration_of(value: timedelta) -> str:
+    """In Go's form."""
     return clock.format_duration(round(value / timedelta(microseconds=1)) * 1000)
 
 
-def _timedelta(text: str) -> timedelta:
+def timedelta_of(text: str) -> timedelta:
+    """Of Go's form; ValueError for anything else."""
     return timedelta(microseconds=clock.parse_duration(text) / 1000)
 
 
@@ -71,7 +73,7 @@ _SCALARS: Final[dict[Any, Codec]] = {
     ),
     datetime: Codec({"type": "string", "format": "date-time"}, clock.parse, _time),
     date: Codec({"type": "string", "format": "date"}, date.fromisoformat, date.isoformat),
-    timedelta: Codec({"type": "string"}, _timedelta, _duration),
+    timedelta: Codec(dict(DURATION_SCHEMA), timedelta_of, duration_of),
     Quantity: Codec({**_INT_OR_STRING, "pattern": QUANTITY}, lambda value: Quantity(value), str, emptiable=True),
     Any: Codec(dict(ANYTHING)),
     object: Codec(dict(ANYTHING)),
@@ -136,13 +138,10 @@ class Codecs:
         if unique:
             schema["x-kubernetes-list-type"] = "set"
         load, dump = item.load, item.dump
+        whole = (lambda value: make(value)) if load is same else (lambda value: make(_items(load, value)))
         if unique:
-            return Codec(
-                schema, lambda value: make(map(load, value)), lambda value: sorted(map(dump, value)), emptiable=True
-            )
-        return Codec(
-            schema, lambda value: make(map(load, value)), lambda value: [dump(one) for one in value], emptiable=True
-        )
+            return Codec(schema, whole, lambda value: sorted(map(dump, value)), emptiable=True)
+        return Codec(schema, whole, lambda value: [dump(one) for one in value], emptiable=True)
 
     def _map(self, arguments: tuple[Any, ...]) -> Codec:
         key, value = arguments
@@ -152,10 +151,31 @@ class Codecs:
         load, dump = item.load, item.dump
         return Codec(
             {"type": "object", "additionalProperties": item.schema},
-            lambda found: {name: load(one) for name, one in found.items()},
+            dict if load is same else lambda found: _values(load, found),
             dict if dump is same else lambda found: {name: dump(one) for name, one in found.items()},
             emptiable=True,
         )
+
+
+def _items(load: Callable[[Any], Any], value: list[Any]) -> list[Any]:
+    made: list[Any] = []
+    try:
+        for one in value:
+            made.append(load(one))
+    except Exception as error:
+        raise LoadError.of(error, value[len(made)], len(made)) from error
+    return made
+
+
+def _values(load: Callable[[Any], Any], found: Tree) -> Tree:
+    made: Tree = {}
+    name = ""
+    try:
+        for name, one in found.items():
+            made[name] = load(one)
+    except Exception as error:
+        raise LoadError.of(error, found[name], name) from error
+    return made
 
 
 def _choice(values: list[Any]) -> Codec:
@@ -174,13 +194,13 @@ def _annotated(codec: Codec, notes: tuple[Any, ...]) -> Codec:
             schema = {**schema, **note.keywords()}
             name = note.name or name
             if note.list_keys:
-                schema["items"] = _keyed(schema.get("items") or {}, note.list_keys)
+                schema["items"] = keyed(schema.get("items") or {}, note.list_keys)
         elif isinstance(note, str):
             schema = {**schema, "description": note}
     return dataclasses.replace(codec, schema=schema, name=name)
 
 
-def _keyed(item: Tree, keys: tuple[str, ...]) -> Tree:
+def keyed(item: Tree, keys: tuple[str, ...]) -> Tree:
     """Items of a list that is merged by keys: keys are required unless they have defaults."""
     properties = item.get("properties") or {}
     unknown = [key for key in keys if key not in properties]

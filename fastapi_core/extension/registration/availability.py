@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from collections.abc import Callable
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -57,11 +60,16 @@ _PROBE_ADVICE = (
     ),
     (
         "bad status",
-        "the server answers, but not with the document of the group version: does it serve {group_version}? A 401 or 403: the "
-        "API server has to show a proxy certificate, by --proxy-client-cert-file and the --requestheader-* flags (with "
-        "fastapi-core serve: --aggregator-make-proxy-certificate)",
+        "the server answers, but not with the document of the group version: does it serve {group_version}?",
     ),
 )
+_STRANGER = (
+    "the server takes the API server for a stranger: that has to show a proxy certificate, with fastapi-core serve by "
+    "--aggregator-make-proxy-certificate, else by --proxy-client-cert-file and the --requestheader-* flags"
+)
+_REFUSES = re.compile(r"bad status from .*: 40[13]$")
+_PATIENCE = 10.0
+"""Seconds a refusal has to last before it is believed: a server that has just been given its rights may not know yet."""
 _ADVICE = {
     "ServiceNotFound": "the Service {service} is missing: register again",
     "ServicePortError": "the Service {service} does not have the port of the APIService: register again",
@@ -83,17 +91,17 @@ async def wait(client: CoreClient, description: Description, timeout: float) -> 
         tree = await client.get(f"{API_SERVICES.collection()}/{segment(version.name)}")
         try:
             # Of those that come after a slow one, too, the state is known.
-            async with asyncio.timeout_at(end):
-                await _until_available(client, tree, state)
+            async with asyncio.timeout_at(end) as limit:
+                await _until_available(client, tree, partial(_available, state, limit, end))
         except TimeoutError:
             wrong += _problem(version.name, str(version), description, state.get("condition"))
     return wrong
 
 
-async def _until_available(client: CoreClient, tree: Tree, state: dict[str, Tree]) -> None:
+async def _until_available(client: CoreClient, tree: Tree, available: Callable[[Tree], bool]) -> None:
     path, name = API_SERVICES.collection(), tree["metadata"]["name"]
     selected = {"fieldSelector": f"metadata.name={name}"}
-    while not _available(tree, state):
+    while not available(tree):
         query = {**selected, "watch": "true", "resourceVersion": tree["metadata"]["resourceVersion"]}
         try:
             async with aclosing(client.watch(f"{path}?{urlencode(query)}")) as events:
@@ -101,7 +109,7 @@ async def _until_available(client: CoreClient, tree: Tree, state: dict[str, Tree
                     found = event.get("object")
                     if event.get("type") not in ("ADDED", "MODIFIED") or not isinstance(found, dict):
                         break
-                    if _available(found, state):
+                    if available(found):
                         return
         except OutboundError:
             pass
@@ -110,13 +118,21 @@ async def _until_available(client: CoreClient, tree: Tree, state: dict[str, Tree
         tree = await client.get(f"{path}/{segment(name)}")
 
 
-def _available(tree: Tree, state: dict[str, Tree]) -> bool:
+def _available(state: dict[str, Tree], limit: asyncio.Timeout, end: float, tree: Tree) -> bool:
+    """Keep the condition in `state`; while it is a refusal there is less time: waiting does not change it."""
     conditions = (tree.get("status") or {}).get("conditions") or ()
     condition = next((c for c in conditions if c.get("type") == "Available"), None)
     if condition is None:
         return False
+    before, after = _refused(state.get("condition") or {}), _refused(condition)
     state["condition"] = condition
+    if before != after:
+        limit.reschedule(min(end, asyncio.get_running_loop().time() + _PATIENCE) if after else end)
     return bool(condition.get("status") == "True")
+
+
+def _refused(condition: Tree) -> bool:
+    return condition.get("status") == "False" and _REFUSES.search(condition.get("message") or "") is not None
 
 
 def _problem(name: str, group_version: str, description: Description, condition: Tree | None) -> list[str]:
@@ -128,6 +144,8 @@ def _problem(name: str, group_version: str, description: Description, condition:
     if not advice:
         lowered = message.lower()
         advice = next((text for sign, text in _PROBE_ADVICE if sign in lowered), "")
+    if _refused(condition):
+        advice = _STRANGER
     facts = {
         "service": f"{description.namespace}/{description.name}",
         "namespace": description.namespace,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fastapi_core.extension.description import Description, GroupVersion
@@ -140,8 +140,8 @@ def _fill(options: Common, arguments: Iterable[str]) -> list[str]:
     parsed = parse(arguments, table, {})
     for name, value in parsed.values.items():
         setattr(options, table[name].attribute, value)
-    if options.kubeconfig and not os.access(options.kubeconfig, os.R_OK):
-        parsed.errors.append(f"--kubeconfig: {options.kubeconfig!r} does not exist or cannot be read, check the path")
+    if os.path.exists(options.kubeconfig) and not os.access(options.kubeconfig, os.R_OK):
+        parsed.errors.append(f"--kubeconfig: {options.kubeconfig!r} cannot be read, check its permissions")
     return parsed.errors
 
 
@@ -196,11 +196,3 @@ def address(text: str) -> tuple[str, int]:
             f"--external-name localhost:{port}"
         )
     return str(found), port
-
-
-def kubeconfigs(given: str, environment: dict[str, str]) -> Sequence[str]:
-    """Files to try, as kubectl does; the first that exists counts."""
-    if given:
-        return (given,)
-    named = [path for path in environment.get("KUBECONFIG", "").split(os.pathsep) if path]
-    return named or (os.path.join(environment.get("HOME", ""), ".kube", "config"),)

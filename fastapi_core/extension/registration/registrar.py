@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Tree = dict[str, Any]
 _LOCAL = "kube-aggregator.kubernetes.io/automanaged"
+_LONGEST = 300
+"""Of what the API server says: it lists everything that is wrong with an object."""
 
 
 class RegistrationError(Exception):
@@ -39,10 +41,19 @@ class Registrar:
         self._mark = manifests.mark_of(description)
         self._manager = f"{description.name}-registration"
 
+    async def check(self, wanted: Iterable[Object]) -> None:
+        """Before anything is made: whether the group versions can be ours. Raises as `apply`."""
+        for obj in wanted:
+            if obj.kind is manifests.API_SERVICES:
+                before = await self._client.find(obj.path)
+                if before is not None:
+                    self._expect_usable(obj, before)
+
     async def apply(self, obj: Object) -> None:
         """Make it, or bring it to what it should be. Raises APIError, OutboundError, RegistrationError."""
         before = await self._client.find(obj.path)
-        ours = before is None or _mark(before) == self._mark
+        # What another registration has made moves to this one as a whole, or not at all.
+        ours = before is None or _mark(before) == self._mark or self._moves(obj, before)
         if before is not None:
             self._expect_usable(obj, before)
             if obj.kind is manifests.NAMESPACES and not ours:
@@ -58,6 +69,8 @@ class Registrar:
             raise RegistrationError(_refused(obj, error)) from None
         if before is None:
             word = "created"
+        elif self._moves(obj, before):
+            word = f"moved here from the registration {_mark(before)}"
         else:
             word = "unchanged" if _version(before) == _version(after) else "configured"
         self._say(f"{obj.shown} {word}" + ("" if ours else " (it was there before and will stay)"))
@@ -72,21 +85,28 @@ class Registrar:
                 if _mark(tree) == self._mark and (kind, namespace, obj.name) not in kept:
                     await self._delete(obj, tree)
 
-    async def withdraw(self, *, with_namespace: bool) -> None:
-        """Delete what we made and give up what we only shared. Raises APIError, OutboundError."""
+    async def withdraw(self, *, with_namespace: bool) -> bool:
+        """Delete what we made and give up what we only shared. Raises APIError, OutboundError.
+
+        Answers whether everything is gone that should be."""
         await self.prune(())
+        gone = True
         for obj in self._shared():
             tree = await self._client.find(obj.path)
-            if tree is not None and _mark(tree) != self._mark and self._manages(tree):
-                await self._give_up(obj)
+            if tree is None or _mark(tree) == self._mark:
+                continue
+            if self._of_another(tree):
+                self._say(f"{obj.shown} left, it belongs to the registration {_mark(tree)}")
+            elif self._manages(tree):
+                gone = await self._give_up(obj, tree) and gone
         namespace = Object(manifests.NAMESPACES, "", self._description.namespace, {})
         tree = await self._client.find(namespace.path)
-        if tree is None or _mark(tree) != self._mark:
-            return
-        if with_namespace:
-            await self._delete(namespace, tree)
-        else:
-            self._say(f"{namespace.shown} left with all that is in it, --delete-namespace deletes it")
+        if tree is not None and _mark(tree) == self._mark:
+            if with_namespace:
+                await self._delete(namespace, tree)
+            else:
+                self._say(f"{namespace.shown} left with all that is in it, --delete-namespace deletes it")
+        return gone
 
     def _places(self) -> Iterable[tuple[Kind, str]]:
         """Where our objects may be, what is in front of the others first."""
@@ -121,13 +141,28 @@ class Registrar:
             return
         self._say(f"{obj.shown} deleted")
 
-    async def _give_up(self, obj: Object) -> None:
+    async def _give_up(self, obj: Object, tree: Tree) -> bool:
+        """Whether our fields are gone from it."""
         try:
             await self._apply(obj, "")
         except APIError as error:
-            self._say(f"{obj.shown} left as it is, it was there before ({error.message})")
-            return
+            if error.code == 422 and obj.kind is manifests.API_SERVICES and not _mark(tree):
+                # Nothing but our fields is in it.
+                await self._delete(obj, tree)
+                return True
+            why = "it is not valid without our fields" if error.code == 422 else _short(error.message)
+            self._say(f"{obj.shown} left as it is, though it should be given up: {why}")
+            return False
         self._say(f"{obj.shown} left, it was there before; our fields are gone from it")
+        return True
+
+    def _moves(self, obj: Object, before: Tree) -> bool:
+        return self._force and obj.kind is not manifests.NAMESPACES and _mark(before) not in ("", self._mark)
+
+    def _of_another(self, tree: Tree) -> bool:
+        """Whether what we manage in it is in truth what another registration of the same name does."""
+        namespace, _, name = _mark(tree).partition("/")
+        return bool(namespace) and name == self._description.name
 
     def _manages(self, tree: Tree) -> bool:
         entries = tree["metadata"].get("managedFields") or ()
@@ -137,6 +172,13 @@ class Registrar:
         metadata = before["metadata"]
         if metadata.get("deletionTimestamp"):
             raise RegistrationError(f"{obj.shown} is being deleted: wait until it is gone and register again")
+        mark = _mark(before)
+        if mark not in ("", self._mark) and obj.kind is not manifests.NAMESPACES and not self._force:
+            namespace, _, name = mark.partition("/")
+            raise RegistrationError(
+                f"{obj.shown} belongs to the registration {mark}: take that back first (unregister --namespace {namespace} "
+                f"--name {name}), or use --force-conflicts to move it here"
+            )
         if obj.kind is manifests.API_SERVICES and _LOCAL in (metadata.get("labels") or {}):
             raise RegistrationError(
                 f"{obj.shown}: the API server serves this group version itself, most likely by a "
@@ -146,12 +188,14 @@ class Registrar:
 
 def _refused(obj: Object, error: APIError) -> str:
     if error.code == 409:
-        return (
-            f"{obj.shown}: {error.message}\nSomebody else has set these fields. Use --force-conflicts to take them over"
-        )
+        return f"{obj.shown}: {_short(error.message)}\nSomebody else has set these fields. Use --force-conflicts to take them over"
     if error.code == 404 and obj.namespace and "namespaces" in error.message:
         return f"{obj.shown}: {error.message}: make it first, or use --create-namespace"
-    return f"{obj.shown}: {error.message}"
+    return f"{obj.shown}: {_short(error.message)}"
+
+
+def _short(message: str) -> str:
+    return message if len(message) <= _LONGEST else f"{message[:_LONGEST]}..."
 
 
 def _mark(tree: Tree) -> str:

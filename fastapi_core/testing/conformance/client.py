@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from fastapi_core.testing.conformance.target import Credential, Target
-from fastapi_core.testing.conformance.verdicts import Failed
+from fastapi_core.testing.conformance.verdicts import SHORT, Failed
 
 Query = Mapping[str, str | int]
 #: JSON as Python has it.
@@ -69,11 +69,11 @@ class Answer:
             raise Failed("the body is a JSON object", self)
         return value
 
-    def evidence(self) -> Iterator[str]:
-        """The lines a failure prints."""
-        yield f"> {self.method} {self.path}" + (f"  {_short(self.sent)}" if self.sent else "")
+    def evidence(self, limit: int = SHORT) -> Iterator[str]:
+        """The lines a failure prints; bodies up to a limit."""
+        yield f"> {self.method} {self.path}" + (f"  {_short(self.sent, limit)}" if self.sent else "")
         kind = f"  [{self.header('Content-Type')}]" if self.media not in ("", JSON) else ""
-        yield f"< {self.status}{kind}  {_short(self.body)}".rstrip()
+        yield f"< {self.status}{kind}  {_short(self.body, limit)}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -217,9 +217,9 @@ class Watch:
     def close(self) -> None:
         self._connection.hang_up()
 
-    def evidence(self) -> Iterator[str]:
+    def evidence(self, limit: int = SHORT) -> Iterator[str]:
         """The lines a failure prints."""
-        yield from self.answer.evidence()
+        yield from self.answer.evidence(limit)
         for event in self.seen[-12:]:
             yield f"< {event}"
 
@@ -391,6 +391,6 @@ def unpacked(data: bytes) -> bytes:
     return found
 
 
-def _short(data: bytes, limit: int = 400) -> str:
+def _short(data: bytes, limit: int = SHORT) -> str:
     text = " ".join(data[: limit * 2].decode(errors="replace").split())
     return text if len(text) <= limit else f"{text[:limit]}... ({len(data)} bytes)"

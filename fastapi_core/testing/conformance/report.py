@@ -32,6 +32,8 @@ class Result:
     outcome: Outcome
     reason: tuple[str, ...] = ()
     seconds: float = 0.0
+    whole: tuple[str, ...] = ()
+    """The reason with bodies that are not cut short."""
 
     def line(self) -> str:
         """One line about it."""
@@ -117,7 +119,7 @@ class Report:
                         "level": result.level.value,
                         "rule": result.rule,
                         "outcome": result.outcome.value,
-                        "reason": list(result.reason),
+                        "reason": list(result.whole or result.reason),
                         "seconds": round(result.seconds, 3),
                     }
                     for result in self.results

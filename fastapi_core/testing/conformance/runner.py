@@ -18,7 +18,7 @@ from fastapi_core.testing.conformance.discovered import discover
 from fastapi_core.testing.conformance.report import Outcome, Report, Result
 from fastapi_core.testing.conformance.subject import LABEL, Subject, Surroundings
 from fastapi_core.testing.conformance.target import Target, TargetError
-from fastapi_core.testing.conformance.verdicts import MISSHAPEN, Check, Failed, Scope, Skipped
+from fastapi_core.testing.conformance.verdicts import MISSHAPEN, SHORT, WHOLE, Check, Failed, Scope, Skipped
 
 Listener = Callable[[Result], None]
 
@@ -97,11 +97,13 @@ class Session:
         self.begin()
         subject = self._subjects[number]
         begun = time.monotonic()
-        outcome, reason = outcome_of(check, subject)
+        outcome, lines = _tried(check, subject)
         tidy.after_check(subject)
         seconds = time.monotonic() - begun
         about = self.title(check, number)
-        result = Result(check.name, about, check.level, check.rule, outcome, tuple(reason), seconds)
+        result = Result(
+            check.name, about, check.level, check.rule, outcome, tuple(lines(SHORT)), seconds, tuple(lines(WHOLE))
+        )
         self.report.results.append(result)
         return result
 
@@ -212,28 +214,38 @@ def _try_sample(subject: Subject, report: Report) -> None:
 
 def outcome_of(check: Check, subject: Subject) -> tuple[Outcome, list[str]]:
     """How one check ends for one resource, and why."""
+    outcome, lines = _tried(check, subject)
+    return outcome, lines(SHORT)
+
+
+def _tried(check: Check, subject: Subject) -> tuple[Outcome, Callable[[int], list[str]]]:
+    """How one check ends, and the lines that say why, with bodies up to a limit."""
     missing = check.needs - subject.resource.offers
     if missing:
-        return Outcome.SKIP, [f"needs {', '.join(sorted(missing))}, which is not served"]
+        return Outcome.SKIP, _line(f"needs {', '.join(sorted(missing))}, which is not served")
     # With a sample of the user's own, its refusal is a result, once.
     if "create" in check.needs and subject.refused and not (subject.samples and check.name == "create.stamped"):
-        return Outcome.SKIP, [subject.refused]
+        return Outcome.SKIP, _line(subject.refused)
     last = subject.client.recent
     try:
         check.run(subject)
     except Failed as failed:
-        return Outcome.FAIL, failed.lines()
+        return Outcome.FAIL, failed.lines
     except Skipped as skipped:
-        return Outcome.SKIP, [str(skipped)]
+        return Outcome.SKIP, _line(str(skipped))
     except (OSError, http.client.HTTPException) as error:
         subject.client.close()
-        return Outcome.FAIL, [f"expected: an answer; got {error!r} for {subject.client.asked}"]
+        return Outcome.FAIL, _line(f"expected: an answer; got {error!r} for {subject.client.asked}")
     except MISSHAPEN as error:
         # Something lacks where every API server has something: the answer is at fault, and shown.
         recent = subject.client.recent
-        shown = [] if recent is None or recent is last else list(recent.evidence())
-        return Outcome.FAIL, [f"expected: an answer of the usual shape; reading it ends in {error!r}", *shown]
-    return Outcome.PASS, []
+        shown = () if recent is None or recent is last else (recent,)
+        return Outcome.FAIL, Failed(f"an answer of the usual shape; reading it ends in {error!r}", *shown).lines
+    return Outcome.PASS, lambda limit: []
+
+
+def _line(text: str) -> Callable[[int], list[str]]:
+    return lambda limit: [text]
 
 
 def _tidied(subjects: list[Subject], client: Client, around: Surroundings) -> list[str]:

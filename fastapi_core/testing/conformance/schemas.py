@@ -98,6 +98,24 @@ class Schema:
             made["a"] = self.at(self.node["additionalProperties"]).make(depth + 1)
         return made
 
+    def other(self, value: Any) -> Any:
+        """A valid value that differs from this one in one place; None when none is known."""
+        if isinstance(value, dict):
+            for name, inner in value.items():
+                member = self.member(name)
+                found = member.other(inner) if member is not None else None
+                if found is not None:
+                    return {**value, name: found}
+            return None
+        if self.node.get("enum"):
+            return next((choice for choice in self.node["enum"] if choice not in (value, None, "")), None)
+        if isinstance(value, bool):
+            return not value
+        if isinstance(value, int | float):
+            most = self.node.get("maximum")
+            return value + 1 if most is None or value + 1 < most else None
+        return f"{value}-other" if isinstance(value, str) and self.free else None
+
     def strings(self, path: tuple[str, ...] = (), depth: int = 0) -> Iterator[tuple[str, ...]]:
         """Paths to strings that take any text: properties without limits, and members of maps of strings."""
         for name, child in (self.node.get("properties") or {}).items():

@@ -110,16 +110,23 @@ class Subject:
                 made[name] = child.make()
         return copy.deepcopy(made)
 
-    def status(self) -> Tree:
-        """A valid status: the sample's, else one made from the schema."""
-        for sample in self.samples:
-            if isinstance(sample.get("status"), dict) and sample["status"]:
-                return copy.deepcopy(sample["status"])
+    def status(self, obj: Tree | None = None) -> Tree:
+        """A valid status that is not what `obj` has: a sample's, else one made from the schema."""
+        there = (obj or {}).get("status") or {}
+        given = [sample["status"] for sample in self.samples if isinstance(sample.get("status"), dict)]
         child = self.schema.member("status") if self.schema is not None else None
         made = child.make(full=True) if child is not None else None
-        if not isinstance(made, dict) or not any(made.values()):
+        if isinstance(made, dict) and any(made.values()):
+            given.append(made)
+        found = next((status for status in given if status and not within(status, there)), None)
+        if found is not None:
+            return copy.deepcopy(found)
+        if not given:
             raise Skipped("no status can be made from the schema: give a sample that has one")
-        return made
+        other = child.other(copy.deepcopy(given[0])) if child is not None else None
+        if not isinstance(other, dict) or within(other, there):
+            raise Skipped("no status is known that differs from the one there: give a second sample that has one")
+        return other
 
     def scalable(self) -> Tree:
         """An object to create that says how many replicas it wants, if it can."""
@@ -321,6 +328,13 @@ def _named(value: Any, name: str) -> Any:
     if isinstance(value, list):
         return [_named(member, name) for member in value]
     return value.replace(NAME, name) if isinstance(value, str) else value
+
+
+def within(part: Any, whole: Any) -> bool:
+    """Whether a merge of `part` into `whole` changes nothing."""
+    if isinstance(part, dict) and isinstance(whole, dict):
+        return all(name in whole and within(value, whole[name]) for name, value in part.items())
+    return bool(part == whole)
 
 
 def metadata(obj: Tree) -> Tree:

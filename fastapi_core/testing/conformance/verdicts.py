@@ -15,10 +15,14 @@ if TYPE_CHECKING:
     from fastapi_core.testing.conformance.subject import Subject
 
 
+SHORT, WHOLE = 400, 1 << 20
+"""Characters of a body that people are shown, and that are kept for programs."""
+
+
 class Evidence(Protocol):
     """Something a failure shows: an answer, a watch."""
 
-    def evidence(self) -> Iterator[str]: ...
+    def evidence(self, limit: int = SHORT) -> Iterator[str]: ...
 
 
 class Failed(Exception):  # noqa: N818 - an outcome, not an error
@@ -28,9 +32,9 @@ class Failed(Exception):  # noqa: N818 - an outcome, not an error
         super().__init__(expected)
         self.expected, self.shown = expected, shown
 
-    def lines(self) -> list[str]:
-        """Expectation first, then requests and answers."""
-        return [f"expected: {self.expected}", *(line for part in self.shown for line in part.evidence())]
+    def lines(self, limit: int = SHORT) -> list[str]:
+        """Expectation first, then requests and answers, bodies up to a limit."""
+        return [f"expected: {self.expected}", *(line for part in self.shown for line in part.evidence(limit))]
 
 
 #: How reading an answer ends that lacks something every API server has, or has it in another shape.

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from fastapi_core.authn.base import WrongCredential
+from fastapi_core.authn.outbound import OutboundError
 from fastapi_core.authz.base import Decision
-from fastapi_core.extension.delegated import connect
+from fastapi_core.extension.delegated import connect, patience
 from fastapi_core.extension.delegated.delegation import Delegation
 from fastapi_core.extension.delegated.options import DelegatedOptions
 from fastapi_core.obs.catalog import Metrics
@@ -106,10 +107,11 @@ async def test_a_config_map_that_is_not_there_yet(core: ScriptedServer, tmp_path
     await found.close()
 
 
-async def test_a_server_that_is_not_there(tmp_path: Path) -> None:
+async def test_a_server_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server = ScriptedServer(tmp_path / "gone")
     given = options(server, tmp_path)
     await asyncio.to_thread(server.close)
+    monkeypatch.setattr(patience, "SECONDS", 0.0)
     with pytest.raises(OptionsError, match=r"unable to read configmap/.*connection refused"):
         await connected(given)
     # Nothing has to be read from it: whoever asks later is told.
@@ -122,17 +124,64 @@ async def test_a_server_that_is_not_there(tmp_path: Path) -> None:
 
 
 async def test_without_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    monkeypatch.setattr(patience, "SECONDS", 0.0)
+    for name in ("KUBERNETES_SERVICE_HOST", "KUBECONFIG"):
+        monkeypatch.delenv(name, raising=False)
     with pytest.raises(OptionsError) as caught:
         await connected(DelegatedOptions())
-    assert caught.value.errors[0].startswith("--authentication-kubeconfig: unable to load in-cluster configuration")
-    assert "give a kubeconfig of the API server in front" in caught.value.errors[0]
+    assert caught.value.errors[0].startswith(
+        "--kubeconfig: is not given, and this is no pod (unable to load in-cluster"
+    )
+    assert "by --kubeconfig or $KUBECONFIG" in caught.value.errors[0]
     found = await connected(DelegatedOptions(authentication_skip_lookup=True))
     answer = found.authorizer.authorize(attributes("tess"))
     assert not isinstance(answer, Awaitable)
     assert answer.decision is Decision.NO_OPINION
     with pytest.raises(OptionsError, match=r"^--kubeconfig: '/nowhere'"):
         await connected(DelegatedOptions(kubeconfig="/nowhere"))
+
+
+async def test_the_environment_names_it_as_for_kubectl(
+    core: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", f"/nowhere:{options(core, tmp_path).kubeconfig}")
+    found = await connected(DelegatedOptions())
+    assert [path for path, _ in core.asked] == [CONFIG_MAP]
+    await found.close()
+
+
+@pytest.mark.timeout(20)
+async def test_a_server_that_is_being_started_is_waited_for(
+    core: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(patience, "SECONDS", 600.0)
+    monkeypatch.setattr(patience, "PAUSE", 0.0)
+    later = tmp_path / "later"
+    asked = 0
+
+    def look(path: str) -> bool:
+        nonlocal asked
+        asked += path == str(later)
+        if asked == 5:
+            later.write_text(kubeconfig(core, token="sesame"))
+        return Path(path).exists()
+
+    monkeypatch.setattr("os.path.exists", look)
+    found = await connected(DelegatedOptions(kubeconfig=str(later)))
+    assert asked >= 5
+    await found.close()
+
+
+async def test_refused_connections_are_tried_again() -> None:
+    told: list[str] = []
+    errors = [OutboundError("dial tcp: connection refused"), OutboundError("connection refused"), OutboundError("no")]
+
+    async def attempt() -> None:
+        raise errors.pop(0)
+
+    with pytest.raises(OutboundError, match="no"):
+        await patience.patiently(attempt, told.append)
+    assert told == ["dial tcp: connection refused"]
 
 
 async def test_two_ways(core: ScriptedServer, tmp_path: Path) -> None:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import sys
 import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
+
+import pytest
 
 from fastapi_core import errors
-from fastapi_core.extension import Extension, ObjectMeta, Request
-from tests.fixtures.extension import serving
+from fastapi_core.extension import Connection, Event, Extension, ObjectMeta, Request
+from fastapi_core.extension.sync import Runner
+from fastapi_core.obs import logs
+from tests.fixtures.extension import serving, told
 
 ROOT = "/apis/files.example.com/v1"
 
@@ -93,3 +101,196 @@ def test_errors_of_a_kind() -> None:
     assert str(files.not_found("a")) == 'files.files.example.com "a" not found'
     assert files.already_exists("a").reason == "AlreadyExists"
     assert "the object has been modified" in str(files.conflict("a"))
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """The log."""
+    stream = io.StringIO()
+    monkeypatch.setattr(logs.SINK, "stream", stream)
+    return stream
+
+
+class WordlessError(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+async def cancelled_elsewhere() -> None:
+    task = asyncio.ensure_future(asyncio.sleep(60))
+    task.cancel()
+    await task
+
+
+async def leave() -> None:
+    sys.exit(3)
+
+
+def untellable() -> list[errors.APIError]:
+    return [
+        errors.APIError("Fine", "text", code=200),
+        errors.APIError("Odd", "text", code=700),
+        errors.APIError("BadRequest", "text", details={"a": object()}),
+        errors.APIError("BadRequest", "text", details={"retryAfterSeconds": "soon"}),
+    ]
+
+
+async def broken(error: BaseException | Callable[[], Awaitable[None]]) -> None:
+    if isinstance(error, BaseException):
+        raise error
+    await error()
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize(
+    "error",
+    [
+        StopIteration(), GeneratorExit(), SystemExit(3), asyncio.CancelledError(), WordlessError(), *untellable(),
+        cancelled_elsewhere, leave,
+    ],
+    ids=lambda error: getattr(error, "__name__", repr(error)),
+)  # fmt: skip
+async def test_whatever_is_raised_ends_the_request_only(error: Any, threaded: bool) -> None:
+    if threaded and not isinstance(error, BaseException):
+        pytest.skip("a plain function does not wait")
+    app = Extension("files.example.com/v1")
+    files = app.kind(File, "files", namespaced=False)
+    if threaded:
+
+        @files.list
+        def fail(request: Request) -> list[File]:
+            raise error
+
+        @files.watch
+        def fail_later(request: Request) -> Iterator[Event[File]]:
+            yield Event("ADDED", File(ObjectMeta(name="a")))
+            raise error
+
+    else:
+
+        @files.list
+        async def list_(request: Request) -> list[File]:
+            await broken(error)
+            return []
+
+        @files.watch
+        async def watch(request: Request) -> AsyncIterator[Event[File]]:
+            yield Event("ADDED", File(ObjectMeta(name="a")))
+            await broken(error)
+
+    async with serving(app) as served:
+        status, answer = await asyncio.wait_for(served.call("GET", f"{ROOT}/files"), 10)
+        assert (status, answer["kind"], answer["reason"]) == (500, "Status", "InternalError")
+        found = await told(served, f"{ROOT}/files?watch=1&resourceVersion=1&timeoutSeconds=30")
+        kinds = [kind for kind, _, _ in found]
+        assert kinds == ["ADDED", "ERROR"]
+        assert found[1][2]["code"] == 500
+
+
+async def test_a_request_that_is_cancelled_is_cancelled() -> None:
+    runner = Runner()
+    began = asyncio.Event()
+
+    async def wait() -> None:
+        began.set()
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(runner.call(wait))
+    await began.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        [File(ObjectMeta(name="a", namespace="x")), File(ObjectMeta(name="a", namespace="x"))],
+        [File(ObjectMeta(name="a/b", namespace="x"))],
+        [File(ObjectMeta(name="..", namespace="x"))],
+        [File(ObjectMeta(name="a", namespace="x/y"))],
+        [File(ObjectMeta(name=7, namespace="x"))],  # type: ignore[arg-type]
+        [File(ObjectMeta(name="a\n", namespace="x"))],
+        [File(ObjectMeta(name="a", namespace="x"), {"deep": [1.5, float("nan")]})],  # type: ignore[arg-type]
+        [File(ObjectMeta(name="a", namespace="x"), float("inf"))],  # type: ignore[arg-type]
+    ],
+    ids=["doubled", "slash", "dots", "namespace", "number", "control", "nan", "inf"],
+)
+async def test_lists_that_cannot_be_shown_name_their_handler_in_the_log(
+    objects: list[File], written: io.StringIO
+) -> None:
+    app = Extension("files.example.com/v1")
+    files = app.kind(File, "files")
+
+    @files.list
+    async def all_files(request: Request) -> list[File]:
+        return objects
+
+    async with serving(app) as served:
+        assert (await served.call("GET", f"{ROOT}/files"))[0] == 500
+    assert "all_files" in written.getvalue()
+
+
+async def test_writes_that_answer_another_object(written: io.StringIO) -> None:
+    app = Extension("files.example.com/v1")
+    files = app.kind(File, "files")
+
+    @files.get
+    async def get(request: Request, name: str) -> File:
+        return File(ObjectMeta(name=name, namespace=request.namespace))
+
+    @files.create
+    async def create_wrong(request: Request, new: File) -> File:
+        return File(ObjectMeta(name="else", namespace=request.namespace))
+
+    @files.update
+    async def update_wrong(request: Request, new: File, old: File) -> File:
+        return File(ObjectMeta(name=request.name, namespace="elsewhere"))
+
+    async with serving(app) as served:
+        where = f"{ROOT}/namespaces/x/files"
+        assert (await served.call("POST", where, tree("a")))[0] == 500
+        assert (await served.call("PUT", f"{where}/a", {**tree("a"), "content": "b"}))[0] == 500
+    said = written.getvalue()
+    assert "create_wrong" in said
+    assert "update_wrong" in said
+
+
+@pytest.mark.parametrize("error", [SystemExit(1), GeneratorExit(), asyncio.CancelledError()], ids=repr)
+async def test_connect_handlers_end_their_request_only(error: BaseException) -> None:
+    app = Extension("files.example.com/v1")
+    files = app.kind(File, "files", namespaced=False)
+
+    @files.get
+    async def get(request: Request, name: str) -> File:
+        return File(ObjectMeta(name=name))
+
+    @files.subresource("line", File).connect
+    async def connect(request: Request, connection: Connection) -> None:
+        raise error
+
+    async with serving(app) as served:
+        assert (await asyncio.wait_for(served.call("GET", f"{ROOT}/files/a/line"), 10))[0] == 500
+        assert (await served.call("GET", f"{ROOT}/files/a"))[0] == 200
+
+
+async def test_numbers_of_subresources() -> None:
+    app = Extension("files.example.com/v1")
+    files = app.kind(File, "files", namespaced=False)
+
+    @files.get
+    async def get(request: Request, name: str) -> File:
+        return File(ObjectMeta(name=name))
+
+    @dataclass
+    class Size:
+        metadata: ObjectMeta
+        bytes: float = 0.0
+
+    @files.subresource("size", Size).get
+    async def size(request: Request, name: str) -> Size:
+        return Size(ObjectMeta(name=name), float(name))
+
+    async with serving(app) as served:
+        assert (await served.call("GET", f"{ROOT}/files/nan/size"))[0] == 500
+        assert (await served.good("GET", f"{ROOT}/files/1.5/size"))["bytes"] == 1.5

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -424,3 +426,22 @@ async def test_status_and_scale_of_functions() -> None:
 
 def test_events_have_a_type() -> None:
     assert Event("ADDED", 1).previous is None
+
+
+async def test_an_age_is_shown_where_one_is_known() -> None:
+    app = Extension("files.example.com/v1")
+    files = app.kind(File, "files")
+
+    @files.list
+    async def list_files(request: Request) -> list[File]:
+        born = datetime(2020, 1, 1, tzinfo=UTC)
+        return [
+            File(ObjectMeta(name="a", namespace="default")),
+            File(ObjectMeta("b", "default", creation_timestamp=born)),
+        ]
+
+    async with serving(app) as served:
+        table = await served.good("GET", FILES, headers=TABLE)
+        assert [(column["name"], column["type"]) for column in table["columnDefinitions"]][1:] == [("Age", "date")]
+        assert table["rows"][0]["cells"] == ["a", None]
+        assert re.fullmatch(r"\d+y(\d+d)?", table["rows"][1]["cells"][1])

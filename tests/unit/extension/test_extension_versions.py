@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from fastapi_core.extension import Column, Extension, FieldError, ModelError, ObjectMeta, Scale, Stored
+from fastapi_core.extension import Column, Extension, FieldError, ModelError, ObjectMeta, Request, Scale, Stored
+from fastapi_core.extension.models import model_of
+from fastapi_core.extension.models.base import PRESERVE
+from fastapi_core.extension.versions import has_path
 from tests.fixtures.extension import APPLY, MERGE, TABLE, serving, told
 
 V1, V2 = (f"/apis/db.example.com/{version}/namespaces/default/databases" for version in ("v1", "v2"))
@@ -172,6 +175,106 @@ async def test_what_was_kept_in_a_version_that_is_a_further_one_now(tmp_path: Pa
         assert (await served.good("GET", f"{V2}/a"))["spec"] == {"storage": {"gigabytes": 3}}
         await served.good("PATCH", f"{V2}/a", {"metadata": {"labels": {"x": "y"}}}, MERGE)
         assert (await served.good("GET", f"{V1}/a"))["spec"]["size"] == "3Gi"
+
+
+@dataclass
+class Backup:
+    metadata: ObjectMeta
+    place: str = ""
+
+
+@dataclass
+class Replicas:
+    replicas: int = 0
+
+
+@dataclass
+class Pool:
+    metadata: ObjectMeta
+    spec: Replicas = field(default_factory=Replicas)
+    status: Replicas = field(default_factory=Replicas)
+
+
+@dataclass
+class Copies:
+    copies: int = 0
+
+
+@dataclass
+class PoolV2:
+    metadata: ObjectMeta
+    spec: Copies = field(default_factory=Copies)
+    status: Replicas = field(default_factory=Replicas)
+
+
+async def test_what_a_kind_has_all_its_versions_have() -> None:
+    app = Extension("db.example.com/v1")
+    pools = app.stored(
+        Pool,
+        "pools",
+        status=True,
+        scale=Scale(".spec.replicas", ".status.replicas"),
+        selectable=[".spec.replicas", ".status.replicas"],
+        columns=[
+            Column("Wanted", ".spec.replicas", "integer"),
+            Column("There", ".status.replicas", "integer"),
+            Column("Twice", lambda pool: 2 * pool.spec.replicas, "integer"),
+        ],
+    )
+    pools.version("v1beta1", Pool, show=lambda kept: kept, keep=lambda shown: shown)
+    pools.version(
+        "v2",
+        PoolV2,
+        show=lambda kept: PoolV2(kept.metadata, Copies(kept.spec.replicas), kept.status),
+        keep=lambda shown: Pool(shown.metadata, Replicas(shown.spec.copies), shown.status),
+    )
+    pools.version("v3", Pool, show=lambda kept: kept, keep=lambda shown: shown, columns=(), selectable=())
+    backups = pools.subresource("backup", Backup)
+
+    @backups.create
+    async def back_up(request: Request, body: Backup) -> Backup:
+        return Backup(body.metadata, f"{request.name} at {body.place}")
+
+    told = {
+        "v1": (["spec.replicas", "status.replicas"], ["Name", "Wanted", "There", "Twice"], ["a", 3, 1, 6]),
+        "v1beta1": (["spec.replicas", "status.replicas"], ["Name", "Wanted", "There", "Twice"], ["a", 3, 1, 6]),
+        "v2": (["status.replicas"], ["Name", "There", "Twice"], ["a", 1, 6]),
+        "v3": ([], ["Name", "Age"], None),
+    }
+    async with serving(app) as served:
+        for version, (selectable, columns, cells) in told.items():
+            group_version = f"db.example.com/{version}"
+            path = f"/apis/{group_version}/namespaces/default/pools"
+            resources = (await served.good("GET", f"/apis/{group_version}"))["resources"]
+            assert {r["name"] for r in resources} == {"pools", "pools/backup", "pools/scale", "pools/status"}
+            await served.good("POST", path, {"apiVersion": group_version, "kind": "Pool", "metadata": {"name": "a"}})
+            status = {"status": {"replicas": 1}}
+            assert (await served.good("PATCH", f"{path}/a/status", status, MERGE))["apiVersion"] == group_version
+            scaled = await served.good("PATCH", f"{path}/a/scale", {"spec": {"replicas": 3}}, MERGE)
+            assert (scaled["kind"], scaled["status"]["replicas"]) == ("Scale", 1)
+            assert (await served.good("GET", f"{path}/a/scale"))["spec"] == {"replicas": 3}
+            body = {"apiVersion": group_version, "kind": "Backup", "metadata": {"name": "a"}, "place": "here"}
+            made = await served.good("POST", f"{path}/a/backup", body)
+            assert (made["apiVersion"], made["place"]) == (group_version, "a at here")
+            table = await served.good("GET", path, headers=TABLE)
+            assert [column["name"] for column in table["columnDefinitions"]] == columns
+            assert cells is None or table["rows"][0]["cells"] == cells
+            for name in ("spec.replicas", "status.replicas"):
+                code, _ = await served.call("GET", f"{path}?fieldSelector={name}=1")
+                assert code == (200 if name in selectable else 400)
+            document = await served.good("GET", f"/openapi/v3/apis/{group_version}")
+            assert f"com.example.db.{version}.Backup" in document["components"]["schemas"]
+            await served.good("DELETE", f"{path}/a")
+        assert (await served.call("GET", "/openapi/v2"))[0] == 200
+
+
+def test_paths_of_a_schema() -> None:
+    schema = model_of(Pool, "").schema
+    known = {".spec.replicas": True, ".spec.copies": False, ".metadata.labels.a": True, ".spec.replicas.x": False}
+    assert {path: has_path(schema, path) for path in known} == known
+    listed = {"properties": {"items": {"type": "array", "items": {"type": "string"}}, "any": {PRESERVE: True}}}
+    known = {".items[0]": True, ".items[?(@=='a')].b": True, ".items.b": False, ".any.b.c": True, ".no[0]": False}
+    assert {path: has_path(listed, path) for path in known} == known
 
 
 def test_versions_that_cannot_be() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from fastapi_core.authn.outbound import OutboundError
 from fastapi_core.extension.description import Description, GroupVersion
+from fastapi_core.extension.registration import availability
 from fastapi_core.extension.registration.availability import wait
 
 ABOUT = Description("db", "data", (GroupVersion("db.example.com", "v1"),), ())
@@ -77,13 +78,31 @@ async def test_a_watch_that_breaks_is_begun_again() -> None:
             "the serving certificate is not signed by the registered CA",
         ),
         ("FailedDiscoveryCheck", "Hostname mismatch, certificate is not valid for", "it needs db.data.svc"),
-        ("FailedDiscoveryCheck", "bad status from https://x: 403", "does it serve db.example.com/v1?"),
+        ("FailedDiscoveryCheck", "bad status from https://x: 404", "does it serve db.example.com/v1?"),
+        ("FailedDiscoveryCheck", "bad status from https://x: 403", "by --aggregator-make-proxy-certificate"),
     ],
 )
 async def test_advice(reason: str, message: str, advice: str) -> None:
     lines = await waited(Core(state("False", reason, message), {"type": "ERROR", "object": {}}), 0.01)
     assert lines[0] == f"apiservice/v1.db.example.com is not available: {reason}: {message}"
     assert advice in lines[1]
+
+
+REFUSED = state(
+    "False", "FailedDiscoveryCheck", "failing or missing response from https://x: bad status from https://x: 403"
+)
+
+
+@pytest.mark.timeout(20)
+async def test_a_refusal_is_not_waited_for_until_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(availability, "_PATIENCE", 0.01)
+    lines = await waited(Core(REFUSED), 600)
+    assert "the server takes the API server for a stranger" in lines[1]
+
+
+async def test_a_refusal_that_passes_was_none() -> None:
+    later = [{"type": "MODIFIED", "object": tree} for tree in (REFUSED, state("False", "Busy"), state("True"))]
+    assert await waited(Core(SILENT, *later), 600) == []
 
 
 async def test_a_server_that_does_not_aggregate() -> None:

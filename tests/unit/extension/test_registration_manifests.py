@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from fastapi_core.extension.delegated.access import kubeconfigs
 from fastapi_core.extension.description import Description, GroupVersion, ServedResource
 from fastapi_core.extension.register import register, unregister
 from fastapi_core.extension.registration.manifests import mark_of, objects
-from fastapi_core.extension.registration.options import Common, address, kubeconfigs, registration
+from fastapi_core.extension.registration.options import Common, address, registration
 from fastapi_core.options.flags import OptionsError
 
 RESOURCES = (
@@ -159,9 +160,28 @@ def test_what_is_registered_by_flags_alone() -> None:
 
 
 def test_kubeconfigs_are_looked_for_as_kubectl_does() -> None:
-    assert kubeconfigs("mine", {}) == ("mine",)
-    assert kubeconfigs("", {"KUBECONFIG": "a:b", "HOME": "/h"}) == ["a", "b"]
-    assert kubeconfigs("", {"HOME": "/h"}) == ("/h/.kube/config",)
+    assert kubeconfigs("mine", {"KUBECONFIG": "a:b"}) == ("mine",)
+    assert kubeconfigs("", {"KUBECONFIG": "a::b"}) == ("a", "b")
+    assert kubeconfigs("", {}) == ()
+
+
+@pytest.mark.parametrize(
+    ("environment", "text"),
+    [
+        ({}, "--kubeconfig: is not given, $KUBECONFIG is not set, and /nowhere/.kube/config does not exist: name the"),
+        ({"KUBECONFIG": "/nowhere/a"}, "--kubeconfig: '/nowhere/a' does not exist, check the path"),
+        ({"KUBECONFIG": "/nowhere/a:/nowhere/b"}, "'/nowhere/a' and '/nowhere/b' do not exist, check the paths"),
+    ],
+)
+def test_no_kubeconfig(
+    environment: dict[str, str], text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"HOME": "/nowhere", **environment}.items():
+        monkeypatch.setenv(name, value)
+    assert register(ABOUT, ["--insecure-skip-tls-verify", "--timeout=0"]) == 1
+    assert text in capsys.readouterr().err
 
 
 def test_printing_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:

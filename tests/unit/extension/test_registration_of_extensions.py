@@ -64,7 +64,7 @@ def test_twice_is_the_same_as_once(ext: Registered) -> None:
     assert (status, service["metadata"]["managedFields"][0]["manager"]) == (200, "ext-registration")
     assert words(ext.withdraw()) == ["deleted"] * 6
     assert [ext.api("GET", path)[0] for path in (ext.service, ext.apiservice)] == [404, 404]
-    assert ext.withdraw() == ""
+    assert ext.withdraw() == f"Nothing is registered as {ext.about.namespace}/ext\n"
 
 
 def test_what_is_not_needed_any_more_goes(ext: Registered) -> None:
@@ -92,7 +92,7 @@ def test_what_was_there_before_stays(ext: Registered) -> None:
     status, service = ext.api("GET", ext.service)
     assert (status, service["metadata"].get("annotations")) == (200, None)
     assert not [e for e in service["metadata"]["managedFields"] if e["manager"] == "ext-registration"]
-    assert ext.withdraw() == ""
+    assert ext.withdraw() == f"Nothing is registered as {ext.about.namespace}/ext\n"
     assert ext.api("DELETE", ext.service)[0] == 200
 
 
@@ -103,6 +103,35 @@ def test_objects_of_another_registration_are_not_touched(ext: Registered) -> Non
     ext.withdraw()
     assert ext.api("GET", ext.service.replace("/ext", "/other"))[0] == 200
     assert ext._run(unregister, (), 0, other).count("deleted") == 6
+
+
+def test_a_second_registration_of_a_group_version_is_a_conflict(ext: Registered) -> None:
+    other = replace(ext.about, namespace=f"t-{uuid.uuid4().hex[:10]}")
+    shown = f"apiservice.apiregistration.k8s.io/{ext.about.versions[0].name}"
+    ext.run(*GONE)
+    said = ext.run(*GONE, "--create-namespace", code=1, about=other)
+    mine = f"{ext.about.namespace}/ext"
+    assert f"{shown} belongs to the registration {mine}: take that back first" in said
+    assert ext.api("GET", f"/api/v1/namespaces/{other.namespace}")[0] == 404
+    said = ext.run(*GONE, "--create-namespace", "--force-conflicts", about=other)
+    assert f"{shown} moved here from the registration {mine}" in said
+    assert f"{shown} left, it belongs to the registration {other.namespace}/ext" in ext.withdraw()
+    assert ext.api("GET", ext.apiservice)[1]["spec"]["service"]["namespace"] == other.namespace
+    assert f"{shown} deleted" in ext._run(unregister, ("--delete-namespace",), 0, other)
+    assert ext.api("GET", ext.apiservice)[0] == 404
+
+
+def test_an_object_that_nobody_else_wants_goes_with_us(ext: Registered) -> None:
+    ext.run(*GONE)
+    mark = {"metadata": {"annotations": {"extension.fastapi-core/registration": None}}}
+    merge = {"Content-Type": "application/merge-patch+json"}
+    assert ext.api("PATCH", ext.apiservice, mark, merge)[0] == 200
+    assert ext.api("PATCH", ext.service, mark, merge)[0] == 200
+    said = ext.withdraw(code=1)
+    assert f"apiservice.apiregistration.k8s.io/{ext.about.versions[0].name} deleted" in said
+    assert "service/ext left as it is, though it should be given up: it is not valid without our fields" in said
+    assert max(map(len, said.splitlines())) < 200
+    assert ext.api("DELETE", ext.service)[0] == 200
 
 
 def test_a_group_that_is_served_already(ext: Registered) -> None:
@@ -184,4 +213,4 @@ def test_who_may_not_register(
     }
     config.write_text(json.dumps(document))
     assert register(ext.about, [*GONE, f"--kubeconfig={config}"]) == 1
-    assert 'is forbidden: User "alice" cannot get resource "serviceaccounts"' in capsys.readouterr().err
+    assert 'is forbidden: User "alice" cannot get resource "apiservices"' in capsys.readouterr().err

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from cryptography import x509
 
-from fastapi_core.extension.certificates import ServingFiles, serving_files
+from fastapi_core.extension.certificates import ServingFiles, made, serving_files
 from fastapi_core.extension.description import Description, GroupVersion
 from fastapi_core.options.flags import OptionsError
 from fastapi_core.options.serving import Serving
@@ -84,3 +85,9 @@ def test_directories_that_cannot_be_used(tmp_path: Path) -> None:
     Path(files.ca).write_text("?")
     with pytest.raises(OptionsError, match=r"--data-dir: the CA in .* is damaged"):
         serving_files(Serving(), NAMES, str(home))
+
+
+def test_two_who_make_them_at_once_have_the_same(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: Path(made(str(tmp_path / "pki"), NAMES).ca).read_bytes(), range(4)))
+    assert len(set(found)) == 1

@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import orjson
+import pytest
 
 from fastapi_core.apis.resources import builtin
 from fastapi_core.openapi.custom import CustomKind
 from fastapi_core.openapi.documents import PROTOBUF, OpenAPIDocuments
-from fastapi_core.registry.definition import ResourceDefinition
+from fastapi_core.registry.definition import ResourceDefinition, Subresource
 
 LEASES = [definition for definition in builtin() if definition.group == "coordination.k8s.io"]
 NAME = "com.example.shop.v1.Order"
@@ -126,3 +127,16 @@ def test_every_keyword_has_a_place_in_protobuf() -> None:
     made = documents(kind({"type": "object", "properties": {"spec": SPEC}}))
     assert NAME.encode() in made.documents["apis/shop.example.com/v1"].body(PROTOBUF)
     assert NAME.encode() in made.v2.body(PROTOBUF)
+
+
+@pytest.mark.parametrize("verbs", [("get",), ("create",), ("create", "get")])
+def test_names_of_built_in_subresources_mean_nothing_here(verbs: tuple[str, ...]) -> None:
+    names = sorted({name for definition in builtin() for name in definition.subresources})
+    assert {"log", "exec", "attach", "portforward", "proxy", "eviction", "binding", "token"} <= set(names)
+    subs = {name: Subresource(name, verbs, "Order", "shop.example.com", "v1") for name in names}
+    definition = replace(declared(), subresources=subs)
+    made = documents(CustomKind(definition, "1", lambda: {"type": "object"}, False))
+    for paths in (v2(made)["paths"], v3(made)["paths"]):
+        found = {path.rpartition("/")[2]: set(item) for path, item in paths.items() if "/orders/{name}/" in path}
+        methods = {{"get": "get", "create": "post"}[verb] for verb in verbs}
+        assert {name: item - {"parameters"} for name, item in found.items()} == dict.fromkeys(names, methods)

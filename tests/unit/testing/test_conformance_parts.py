@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from http.client import HTTPMessage
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -16,8 +17,11 @@ from hypothesis import strategies as st
 
 from fastapi_core.testing import conformance
 from fastapi_core.testing.conformance import cli, families, schemas
+from fastapi_core.testing.conformance.client import Answer
+from fastapi_core.testing.conformance.families import status
 from fastapi_core.testing.conformance.schemas import Schema
-from fastapi_core.testing.conformance.verdicts import Failed, Skipped, check
+from fastapi_core.testing.conformance.subject import within
+from fastapi_core.testing.conformance.verdicts import WHOLE, Failed, Skipped, check
 from fastapi_core.testing.server import RunningServer
 from tests.fixtures.faulty import Fault, Relay, said
 
@@ -354,3 +358,44 @@ def test_objects_that_a_controller_changes(relay: Relay) -> None:
 def test_verdicts() -> None:
     assert Failed("x").lines() == ["expected: x"]
     assert str(Skipped("why")) == "why"
+
+
+def test_another_valid_status() -> None:
+    node = {
+        "properties": {
+            "phase": {"type": "string", "enum": ["", "Ready", "Gone"]},
+            "count": {"type": "integer", "maximum": 3},
+            "well": {"type": "boolean"},
+            "note": {"type": "string"},
+        }
+    }
+    made = Schema({}, node)
+    assert made.other({"phase": "Ready"}) == {"phase": "Gone"}
+    assert made.other({"count": 1}) == {"count": 2}
+    assert made.other({"count": 3, "well": True}) == {"count": 3, "well": False}
+    assert made.other({"unknown": 1, "note": "a"}) == {"unknown": 1, "note": "a-other"}
+    assert made.other({"count": 3}) is None
+    assert within({"a": {"b": 1}}, {"a": {"b": 1, "c": 2}})
+    assert not within({"a": {"b": 1, "c": None}}, {"a": {"b": 1}})
+
+
+def test_bodies_are_whole_for_programs_alone() -> None:
+    body = json.dumps({"text": "x" * 5000}).encode()
+    answer = Answer("GET", "/a", b"", 200, HTTPMessage(), body)
+    failed = Failed("something else", answer)
+    short, whole = tuple(failed.lines()), tuple(failed.lines(WHOLE))
+    assert "... (5012 bytes)" in short[-1]
+    made = conformance.Report("https://x", "g")
+    result = conformance.Result(
+        "a.b", "r", conformance.Level.MUST, "A rule.", conformance.Outcome.FAIL, short, whole=whole
+    )
+    made.results.append(result)
+    assert body.decode() in json.loads(made.json())["results"][0]["reason"][-1]
+    assert max(map(len, made.text().splitlines())) < 500
+
+
+def test_a_status_is_somebody_elses_when_it_was_written_again() -> None:
+    old, new, newer = ({"metadata": {"resourceVersion": text}} for text in ("1", "2", "3"))
+    status._left_alone(new, old, new)
+    with pytest.raises(Skipped, match="a controller"):
+        status._left_alone(newer, old, new)
