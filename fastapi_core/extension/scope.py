@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi_core.admission.chain import AdmissionChain
 from fastapi_core.crd.scope import CustomScope, Family
 from fastapi_core.extension.columns import printer
+from fastapi_core.patch.tracking import Tracker
 from fastapi_core.patch.tracking import Version as OwnedVersion
 
 if TYPE_CHECKING:
@@ -86,6 +87,10 @@ class KindScope(CustomScope):
 
     def is_ready(self, objects: Sequence[CachedObject]) -> bool:
         return self.computed or super().is_ready(objects)
+
+    def tracker(self, subresource: str = "") -> Tracker:
+        """The kind's own: it is kept, and must not keep the scope of whichever request needed it first."""
+        return super().tracker(subresource) if self.origin is self else self.origin.tracker(subresource)
 
     # Versions
 
