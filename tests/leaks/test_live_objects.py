@@ -106,7 +106,8 @@ def cached() -> int:
     """Distinct objects that the caches and their windows hold."""
     found = set()
     for cache in [o for o in gc.get_objects() if type(o) is ResourceCache]:
-        found |= {id(obj) for obj in cache._store.objects}
+        # The lists are brought up to date when a range is asked for.
+        found |= {id(obj) for obj in (*cache._store.by_key.values(), *cache._store.objects)}
         for change in cache._window._changes:
             found |= {id(obj) for obj in (change.object, change.previous) if obj is not None}
     return len(found)

@@ -134,7 +134,8 @@ def both(type_: Type, data: bytes) -> tuple[Any, Any]:
 def without_empty(value: Any) -> Any:
     """Without what only JSON can say: that a list or a text is empty and not unset."""
     if isinstance(value, dict):
-        return {key: without_empty(item) for key, item in value.items() if item not in (None, [], {}, "")}
+        kept = {key: without_empty(item) for key, item in value.items()}
+        return {key: item for key, item in kept.items() if item not in (None, [], {}, "")}
     return [without_empty(item) for item in value] if isinstance(value, list) else value
 
 

@@ -82,7 +82,8 @@ class Session:
         with _answering(client.target):
             self._around = tidy.surroundings(
                 client,
-                secrets.token_hex(4),
+                # A letter first: YAML reads some words of digits and e as numbers.
+                "r" + secrets.token_hex(4),
                 namespaced=any(resource.namespaced for resource in self._resources),
                 namespace=options.namespace,
                 elsewhere=options.other_namespace,
