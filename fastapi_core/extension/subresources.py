@@ -218,7 +218,7 @@ class _Bound:
     def _answer(self, ctx: RequestContext, value: Any, *, status: int = 200) -> Response:
         from fastapi_core.rest import render
 
-        return render.tree(ctx, self._tree(value), status=status)
+        return render.tree(ctx, self._tree(value), status=status, tables=True)
 
 
 def _of_existing(endpoint: Callable[[RequestContext], Awaitable[Answer]], scope: Scope) -> Endpoint:

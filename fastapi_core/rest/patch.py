@@ -38,7 +38,6 @@ def patcher(scope: Scope, subresource: str = "") -> Endpoint:
 
     def patch(ctx: RequestContext) -> Awaitable[Response]:
         media = render.media_type(ctx, scope)
-        render.check_form(media, collection=False)
         form = patch_form(ctx)
         if ctx.audit is not None:
             ctx.audit.patch(ctx.request.body, "yaml" if form == APPLY_PATCH else "json")

@@ -133,7 +133,7 @@ def getter(scope: Scope) -> Endpoint:
     def _answer(ctx: RequestContext, obj: CachedObject) -> Response:
         parent, scaling = scope.view(obj).tree(), _scaling(scope)
         scaling.check(parent)
-        return render.tree(ctx, scaling.read(parent))
+        return render.tree(ctx, scaling.read(parent), tables=True)
 
     return get
 
@@ -251,4 +251,4 @@ async def _write(ctx: RequestContext, scope: Scope, options: WriteOptions, scale
 
     shown = Shown(scaling.read, partial(from_scale, scaling))
     obj: CachedObject = await write(ctx, scope, change, options, "scale", applied=True, shown=shown)
-    return render.tree(ctx, scaling.read(scope.view(obj).tree()))
+    return render.tree(ctx, scaling.read(scope.view(obj).tree()), tables=True)
