@@ -118,6 +118,17 @@ def check_produced(accept: str, produced: tuple[str, ...]) -> None:
         raise APIError("NotAcceptable", text, details={})
 
 
+def check_consumed(content_type: str, consumed: tuple[str, ...]) -> None:
+    """415 unless a bare media type of the header is one that the path is declared to take."""
+    if content_type not in consumed and not _takes(content_type[:_LONGEST_KEPT], consumed):
+        raise APIError("UnsupportedMediaType", "415: Unsupported Media Type", details={})
+
+
+@lru_cache(maxsize=256)
+def _takes(content_type: str, consumed: tuple[str, ...]) -> bool:
+    return any(text.partition(";")[0].strip(" ") in consumed for text in content_type.split(","))
+
+
 def _names(accept: str, produced: tuple[str, ...]) -> bool:
     return any(text.partition(";")[0].strip(" ") in ("*/*", *produced) for text in accept.split(","))
 

@@ -52,7 +52,7 @@ def read_options(ctx: RequestContext) -> DeleteOptions:
         dry_run=[str(v) for v in _member(tree, "dryRun", list) or []],
         grace=_member(tree, "gracePeriodSeconds", int),
         orphan=_member(tree, "orphanDependents", bool),
-        propagation=_member(tree, "propagationPolicy", str) or "",
+        propagation=_member(tree, "propagationPolicy", str),
         uid=_member(preconditions, "uid", str),
         resource_version=_member(preconditions, "resourceVersion", str),
     )

@@ -158,7 +158,7 @@ def patcher(scope: Scope) -> Endpoint:
     """PATCH .../NAME/scale."""
 
     def patch(ctx: RequestContext) -> Awaitable[Response]:
-        form = patch_form(ctx)
+        form = patch_form(ctx, service=not scope.definition.custom)
         if ctx.audit is not None:
             ctx.audit.patch(ctx.request.body, "yaml" if form == APPLY_PATCH else "json")
         if form == APPLY_PATCH:

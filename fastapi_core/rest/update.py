@@ -245,12 +245,9 @@ def _check_version(scope: Scope, tree: Tree, old: Tree, *, replace: bool) -> Non
             metadata["resourceVersion"] = previous["resourceVersion"]
     elif version != previous.get("resourceVersion"):
         if not (version.isascii() and version.isdigit()):
-            quoted = errors.go_quote(version)
-            problem = FieldError(
-                "Invalid value",
-                "metadata.resourceVersion",
-                f"strconv.ParseUint: parsing {quoted}: invalid syntax",
-                version,
-            )
+            text = f"strconv.ParseUint: parsing {errors.go_quote(version)}: invalid syntax"
+            if not replace:
+                raise errors.APIError("", text, code=500)
+            problem = FieldError("Invalid value", "metadata.resourceVersion", text, version)
             raise errors.invalid(definition.plural, definition.group, name, [problem])
         raise errors.conflict(definition.plural, definition.group, name, CONFLICT_TEXT)
