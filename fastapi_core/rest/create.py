@@ -8,6 +8,7 @@ from functools import partial
 from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.admission.chain import Attributes
+from fastapi_core.codec.negotiate import MediaType
 from fastapi_core.http.exchange import Response
 from fastapi_core.patch.managers import manager_name
 from fastapi_core.registry import lifecycle
@@ -45,16 +46,15 @@ def creator(scope: Scope) -> Endpoint:
 
     def create(ctx: RequestContext) -> Awaitable[Response]:
         media = render.media_type(ctx, scope)
-        render.check_form(media, collection=False)
         options = write_options(ctx.request.query, "CreateOptions")
         tree = read_object(ctx, expected, options.field_validation)
-        return _commit(ctx, scope, tree, options)
+        return _commit(ctx, scope, media, tree, options)
 
     return create
 
 
-async def _commit(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions) -> Response:
-    return render.one(ctx, scope, await create_object(ctx, scope, tree, options), status=201)
+async def _commit(ctx: RequestContext, scope: Scope, media: MediaType, tree: Tree, options: WriteOptions) -> Response:
+    return render.one(ctx, scope, await create_object(ctx, scope, tree, options), status=201, media=media)
 
 
 def manager_of(ctx: RequestContext, options: WriteOptions) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.admission.chain import Attributes
+from fastapi_core.codec.negotiate import MediaType
 from fastapi_core.errors import FieldError
 from fastapi_core.http.exchange import Response
 from fastapi_core.patch.managers import same_but_time
@@ -46,14 +47,13 @@ def updater(scope: Scope, subresource: str = "") -> Endpoint:
 
     def update(ctx: RequestContext) -> Awaitable[Response]:
         media = render.media_type(ctx, scope)
-        render.check_form(media, collection=False)
         options = write_options(ctx.request.query, "UpdateOptions")
         tree = read_object(ctx, expected, options.field_validation)
         metadata = tree["metadata"] = dict(tree.get("metadata") or {})
         check_name(ctx, metadata)
         settle_namespace(scope, ctx.info.namespace, metadata)
         apply_defaults(scope.definition, tree)
-        return _put(ctx, scope, tree, options, subresource)
+        return _put(ctx, scope, media, tree, options, subresource)
 
     return update
 
@@ -86,7 +86,9 @@ def check_identity(scope: Scope, tree: Tree, name: str, namespace: str) -> None:
         metadata["namespace"] = namespace
 
 
-async def _put(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions, subresource: str) -> Response:
+async def _put(
+    ctx: RequestContext, scope: Scope, media: MediaType, tree: Tree, options: WriteOptions, subresource: str
+) -> Response:
     info = ctx.info
     if (
         scope.definition.create_on_update
@@ -95,9 +97,10 @@ async def _put(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOpti
     ):
         version = tree["metadata"].get("resourceVersion")
         if version in (None, "", "0"):
-            return render.one(ctx, scope, await create_object(ctx, scope, tree, options, verb="update"), status=201)
+            obj = await create_object(ctx, scope, tree, options, verb="update")
+            return render.one(ctx, scope, obj, status=201, media=media)
     obj = await write(ctx, scope, lambda current: _copy(tree), options, subresource, replace=True)
-    return render.one(ctx, scope, obj)
+    return render.one(ctx, scope, obj, media=media)
 
 
 def _copy(tree: Tree) -> Tree:
@@ -242,12 +245,9 @@ def _check_version(scope: Scope, tree: Tree, old: Tree, *, replace: bool) -> Non
             metadata["resourceVersion"] = previous["resourceVersion"]
     elif version != previous.get("resourceVersion"):
         if not (version.isascii() and version.isdigit()):
-            quoted = errors.go_quote(version)
-            problem = FieldError(
-                "Invalid value",
-                "metadata.resourceVersion",
-                f"strconv.ParseUint: parsing {quoted}: invalid syntax",
-                version,
-            )
+            text = f"strconv.ParseUint: parsing {errors.go_quote(version)}: invalid syntax"
+            if not replace:
+                raise errors.APIError("", text, code=500)
+            problem = FieldError("Invalid value", "metadata.resourceVersion", text, version)
             raise errors.invalid(definition.plural, definition.group, name, [problem])
         raise errors.conflict(definition.plural, definition.group, name, CONFLICT_TEXT)

@@ -22,6 +22,7 @@ from fastapi_core.storage.interface import Code, StorageError
 
 if TYPE_CHECKING:
     from fastapi_core._ext.selector import Matcher
+    from fastapi_core.codec import negotiate
     from fastapi_core.codec.negotiate import MediaType
     from fastapi_core.rest import options as rest_options
     from fastapi_core.rest import render
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from fastapi_core.storage.cacher.changes import WatchEvent
     from fastapi_core.storage.cacher.watchers import Watcher
 else:
+    negotiate = later("fastapi_core.codec.negotiate")
     rest_options = later("fastapi_core.rest.options")
     render = later("fastapi_core.rest.render")
 
@@ -55,7 +57,7 @@ class WatchServer:
 
     def start(self, ctx: RequestContext, scope: Scope, options: ListOptions) -> Answer | Awaitable[Answer]:
         """The stream of a watch request; errors before it starts are ordinary Status answers."""
-        media = render.media_type(ctx, scope)
+        media = render.media_type(ctx, scope, negotiate.LIST_TYPES)
         if media.format == "yaml":
             raise errors.not_acceptable((*WATCH_ACCEPTED,))
         if media.as_kind and (
