@@ -135,7 +135,7 @@ def merged(scope: Scope, current: Tree, config: Configuration, options: WriteOpt
     if result.tree is None:
         tree = {**current, "metadata": dict(current["metadata"])}
     elif definition.custom:
-        tree = custom.emptied(result.tree, config.tree)
+        tree = dict(result.tree)
         tree["metadata"] = dict(tree.get("metadata") or {})
         if definition.form is not None:
             definition.form.prune(tree)

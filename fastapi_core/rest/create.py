@@ -71,6 +71,10 @@ async def create_object(
     `verb`: what the request asked for; another one than create needs the right to create as well. `applied`: it comes
     from an apply, which has set the owners of its fields."""
     definition = scope.definition
+    metadata = tree["metadata"] = dict(tree.get("metadata") or {})
+    if verb == "create":
+        for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+            metadata.pop(name, None)
     attributes = _decoded(ctx, scope, tree, options, applied=applied)
     pending = scope.admission.admit(attributes)
     if pending is not None:
@@ -111,7 +115,7 @@ async def create_object(
 def _decoded(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions, *, applied: bool) -> Attributes:
     """What admission is shown: the object defaulted, its fields owned."""
     definition = scope.definition
-    metadata = tree["metadata"] = dict(tree.get("metadata") or {})
+    metadata = tree["metadata"]
     settle_namespace(scope, ctx.info.namespace, metadata)
     apply_defaults(definition, tree)
     for warning in dedup_owner_references(tree):
