@@ -71,6 +71,7 @@ async def create_object(
     `verb`: what the request asked for; another one than create needs the right to create as well. `applied`: it comes
     from an apply, which has set the owners of its fields."""
     definition = scope.definition
+    _own_metadata(tree, wipe=verb == "create")
     attributes = _decoded(ctx, scope, tree, options, applied=applied)
     pending = scope.admission.admit(attributes)
     if pending is not None:
@@ -108,10 +109,18 @@ async def create_object(
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
+def _own_metadata(tree: Tree, *, wipe: bool) -> None:
+    """Metadata that may be changed. `wipe`: nothing is created on its way out."""
+    metadata = tree["metadata"] = dict(tree.get("metadata") or {})
+    if wipe:
+        for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+            metadata.pop(name, None)
+
+
 def _decoded(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions, *, applied: bool) -> Attributes:
     """What admission is shown: the object defaulted, its fields owned."""
     definition = scope.definition
-    metadata = tree["metadata"] = dict(tree.get("metadata") or {})
+    metadata = tree["metadata"]
     settle_namespace(scope, ctx.info.namespace, metadata)
     apply_defaults(definition, tree)
     for warning in dedup_owner_references(tree):

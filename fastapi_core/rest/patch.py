@@ -85,7 +85,8 @@ def patch_engine(form: str, body: bytes, type: Type, *, custom: bool) -> tuple[E
     except json_codec.DecodeError as error:
         raise errors.bad_request(str(error)) from error
     if form == JSON_PATCH:
-        return partial(jsonpatch.apply_json_patch, body=parsed.tree), [f"json patch {c}" for c in parsed.complaints]
+        problems = [f"json patch {complaint}" for complaint in parsed.complaints]
+        return partial(jsonpatch.apply_json_patch, body=parsed.tree), problems + jsonpatch.unknown_members(parsed.tree)
     if form == MERGE_PATCH:
         return partial(merge.merge, patch=parsed.tree), parsed.complaints
     return partial(strategic.strategic, patch=parsed.tree, type=type), parsed.complaints
@@ -110,17 +111,23 @@ async def _patch(
             patched = custom.conform_patched(definition, definition.form, patched, reported)
         else:
             patched = _conform(scope, patched, reported, current)
-        if reported and options.field_validation == "Strict":
-            raise undecodable("strict decoding error: " + ", ".join(reported))
+        if reported:
+            complain(ctx, reported, options)
         check_identity(scope, patched, ctx.info.name, ctx.info.namespace)
         apply_defaults(definition, patched, current)
         return patched
 
     obj = await write(ctx, scope, change, options, subresource)
+    return render.one(ctx, scope, obj, media=media)
+
+
+def complain(ctx: RequestContext, reported: list[str], options: WriteOptions) -> None:
+    """Unknown and duplicate fields of a patched object: refused or reported, as fieldValidation says."""
+    if options.field_validation == "Strict":
+        raise undecodable("strict decoding error: " + ", ".join(reported))
     if options.field_validation == "Warn":
         for problem in reported:
             ctx.warn(problem)
-    return render.one(ctx, scope, obj, media=media)
 
 
 def _conform(scope: Scope, patched: Tree, reported: list[str], current: Tree) -> Tree:
@@ -128,8 +135,8 @@ def _conform(scope: Scope, patched: Tree, reported: list[str], current: Tree) ->
     definition = scope.definition
     if not isinstance(patched.get("metadata", {}), dict):
         raise undecodable("json: cannot unmarshal into Go struct field .metadata of type v1.ObjectMeta")
-    kind, version = patched.get("kind"), patched.get("apiVersion")
     wanted = scope.group_version
+    kind, version = patched.get("kind") or definition.kind, patched.get("apiVersion") or wanted
     if kind != definition.kind or version != wanted:
         raise undecodable(
             f"{wanted}, Kind={definition.kind} was changed to {version}, Kind={kind}: a patch cannot do that"

@@ -10,7 +10,6 @@ from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.admission.chain import Attributes
 from fastapi_core.codec.negotiate import MediaType
-from fastapi_core.errors import FieldError
 from fastapi_core.http.exchange import Response
 from fastapi_core.patch.managers import same_but_time
 from fastapi_core.registry import lifecycle
@@ -84,6 +83,8 @@ def check_identity(scope: Scope, tree: Tree, name: str, namespace: str) -> None:
                 "the namespace of the provided object does not match the namespace sent on the request"
             )
         metadata["namespace"] = namespace
+    elif not scope.definition.namespaced:
+        metadata.pop("namespace", None)
 
 
 async def _put(
@@ -246,8 +247,5 @@ def _check_version(scope: Scope, tree: Tree, old: Tree, *, replace: bool) -> Non
     elif version != previous.get("resourceVersion"):
         if not (version.isascii() and version.isdigit()):
             text = f"strconv.ParseUint: parsing {errors.go_quote(version)}: invalid syntax"
-            if not replace:
-                raise errors.APIError("", text, code=500)
-            problem = FieldError("Invalid value", "metadata.resourceVersion", text, version)
-            raise errors.invalid(definition.plural, definition.group, name, [problem])
+            raise errors.APIError("", text, code=500)
         raise errors.conflict(definition.plural, definition.group, name, CONFLICT_TEXT)
