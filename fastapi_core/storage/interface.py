@@ -22,6 +22,8 @@ class Code(enum.Enum):
     FUTURE_REVISION = "revision not reached"
     TOO_LARGE = "value too large"
     UNAVAILABLE = "storage unavailable"
+    TIMEOUT = "no answer in time"
+    """Nobody could be asked; a write may not have happened."""
 
 
 class StorageError(Exception):

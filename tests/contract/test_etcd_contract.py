@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 
 import pytest
-from tests.fixtures.etcd import SHORTEST_TTL, Etcd
 
 from fastapi_core.storage.etcd.settings import Settings
 from fastapi_core.storage.etcd.store import EtcdStorage
 from fastapi_core.storage.interface import Storage
 from fastapi_core.testing import storage_suite
+from tests.fixtures.etcd import SHORTEST_TTL, Etcd
 
 _numbers = itertools.count()
 

@@ -83,9 +83,11 @@ class Connection:
         """What `leave` is told by whoever has found it wanting."""
         return self._channel
 
-    async def call(self, method: str, request: bytes, *, key: str = "", again: bool = True, patience: float = 0) -> bytes:
+    async def call(
+        self, method: str, request: bytes, *, key: str = "", again: bool = True, patience: float = 0
+    ) -> bytes:
         """The answer to one request. `again`: it may be asked twice; others are tried again only when they were not
-        sent. Raises StorageError, LeaseGone."""
+        sent. Raises StorageError, LeaseGoneError."""
         now = self._loop.time
         until = now() + (patience or self._settings.patience)
         pause = FIRST_PAUSE

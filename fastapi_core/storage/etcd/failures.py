@@ -7,19 +7,25 @@ from grpc.aio import AioRpcError
 
 from fastapi_core.storage.interface import Code, StorageError
 
-TIMED_OUT = "etcdserver: request timed out"
+UNHEARD = "etcd does not tell of what was committed"
 _COMPACTED = "required revision has been compacted"
 _FUTURE = "required revision is a future revision"
 _LEASE = "requested lease not found"
 _TOO_LARGE = ("request is too large", "received message larger than max", "trying to send message larger than max")
 
 #: How gRPC says that a request has not left this process.
-_UNSENT = ("failed to connect", "name resolution", "dns resolution", "no healthy", "connections to all backends failing")
+_UNSENT = (
+    "failed to connect",
+    "name resolution",
+    "dns resolution",
+    "no healthy",
+    "connections to all backends failing",
+)
 
 _NAMES = {StatusCode.UNAVAILABLE: "Unavailable", StatusCode.INTERNAL: "Internal", StatusCode.UNKNOWN: "Unknown"}
 
 
-class LeaseGone(Exception):
+class LeaseGoneError(Exception):
     """The lease a key was to get has ended."""
 
 
@@ -39,7 +45,7 @@ def elsewhere(error: AioRpcError) -> bool:
     return error.code() in (StatusCode.UNAVAILABLE, StatusCode.DEADLINE_EXCEEDED, StatusCode.CANCELLED)
 
 
-def translated(error: AioRpcError, key: str) -> StorageError | LeaseGone:
+def translated(error: AioRpcError, key: str) -> StorageError | LeaseGoneError:
     """The store's error. The revision that explains it is not told by etcd; the caller adds it."""
     details = error.details() or ""
     if _COMPACTED in details:
@@ -47,11 +53,11 @@ def translated(error: AioRpcError, key: str) -> StorageError | LeaseGone:
     if _FUTURE in details:
         return StorageError(Code.FUTURE_REVISION, key)
     if _LEASE in details:
-        return LeaseGone()
+        return LeaseGoneError()
     if any(text in details for text in _TOO_LARGE):
         return StorageError(Code.TOO_LARGE, key, message="etcdserver: request is too large")
-    if error.code() is StatusCode.DEADLINE_EXCEEDED:
-        return StorageError(Code.UNAVAILABLE, key, message=TIMED_OUT)
+    if error.code() is StatusCode.DEADLINE_EXCEEDED or unsent(error):
+        return StorageError(Code.TIMEOUT, key, message=f"etcd does not answer: {details}")
     if of_server(error):
         return StorageError(Code.UNAVAILABLE, key, message=details)
     name = _NAMES.get(error.code(), error.code().name)

@@ -30,7 +30,7 @@ ASK_CATCHING_UP = 0.02
 _SOUND = ((3, 4, 25), (3, 5, 8))
 
 
-class StreamEnded(Exception):
+class StreamEndedError(Exception):
     """A watch stream is over; `compacted` when it was for history that is gone."""
 
     def __init__(self, reason: str, compacted: int = 0) -> None:
@@ -46,7 +46,7 @@ def tells_progress(version: str) -> bool:
             return False
         numbers.append(int(part))
     known = tuple(numbers)
-    return known >= _SOUND[1] or (3, 4) == known[:2] and known >= _SOUND[0]
+    return known >= _SOUND[1] or (known[:2] == (3, 4) and known >= _SOUND[0])
 
 
 class Stream:
@@ -92,12 +92,12 @@ class Stream:
             await asyncio.gather(task, return_exceptions=True)
 
     async def next(self) -> tuple[Events, int]:
-        """What has come, with 0 for a revision where more of it is to come. Raises StreamEnded, AioRpcError."""
+        """What has come, with 0 for a revision where more of it is to come. Raises StreamEndedError, AioRpcError."""
         data = await self._call.read()
         if data is grpc.aio.EOF:
             # Raises what ended it, if that was an error.
             await self._call.code()
-            raise StreamEnded(await self._call.details() or "the stream has ended")
+            raise StreamEndedError(await self._call.details() or "the stream has ended")
         try:
             return self._read(messages.decode(messages.WATCH_RESPONSE, data))
         except KeyError as error:
@@ -105,9 +105,9 @@ class Stream:
 
     def _read(self, answer: messages.Tree) -> tuple[Events, int]:
         if answer.get("canceled"):
-            raise StreamEnded(answer.get("cancel_reason", ""), answer.get("compact_revision", 0))
+            raise StreamEndedError(answer.get("cancel_reason", ""), answer.get("compact_revision", 0))
         if answer.get("compact_revision"):
-            raise StreamEnded("compacted", answer["compact_revision"])
+            raise StreamEndedError("compacted", answer["compact_revision"])
         if answer.get("created"):
             return [], 0
         found = answer.get("events")
@@ -203,7 +203,7 @@ class Following:
                     events, revision = await stream.next()
                     if revision > self.revision:
                         self._advance(events, revision)
-            except StreamEnded as error:
+            except StreamEndedError as error:
                 if error.compacted:
                     await self._begin_anew(error.compacted)
                     continue
@@ -236,7 +236,9 @@ class Following:
             except StorageError as error:
                 log.warning("etcd does not answer after a compaction", reason=str(error))
                 await asyncio.sleep(LAST_PAUSE)
-        log.warning("etcd has given up changes that were not seen", seen=self.revision, compacted=compacted, now=revision)
+        log.warning(
+            "etcd has given up changes that were not seen", seen=self.revision, compacted=compacted, now=revision
+        )
         self.revision = max(self.revision, revision)
         self._lost(compacted)
         self._wake()
@@ -276,4 +278,3 @@ class Following:
         except (grpc.aio.AioRpcError, grpc.aio.UsageError, asyncio.InvalidStateError):
             # The stream has ended; whoever reads it knows.
             pass
-

@@ -55,9 +55,7 @@ RANGE_REQUEST: Final = Message(
     ],
 )
 RANGE_RESPONSE: Final = Message("RangeResponse", [_HEAD, _part("kvs", 2, _KEY_VALUE, LIST), _field("count", 4, INT64)])
-_PUT_REQUEST = Message(
-    "PutRequest", [_field("key", 1, OCTETS), _field("value", 2, OCTETS), _field("lease", 3, INT64)]
-)
+_PUT_REQUEST = Message("PutRequest", [_field("key", 1, OCTETS), _field("value", 2, OCTETS), _field("lease", 3, INT64)])
 _DELETE_REQUEST = Message("DeleteRangeRequest", [_field("key", 1, OCTETS)])
 _REQUEST_OP = Message(
     "RequestOp",
@@ -104,9 +102,7 @@ _WATCH_PROGRESS = Message("WatchProgressRequest", [])
 WATCH_REQUEST: Final = Message(
     "WatchRequest", [_part("create_request", 1, _WATCH_CREATE), _part("progress_request", 3, _WATCH_PROGRESS)]
 )
-_EVENT = Message(
-    "Event", [_field("type", 1, INT64), _part("kv", 2, _KEY_VALUE), _part("prev_kv", 3, _KEY_VALUE)]
-)
+_EVENT = Message("Event", [_field("type", 1, INT64), _part("kv", 2, _KEY_VALUE), _part("prev_kv", 3, _KEY_VALUE)])
 WATCH_RESPONSE: Final = Message(
     "WatchResponse",
     [
@@ -162,7 +158,13 @@ def look(key: bytes) -> Tree:
 
 def watch(key: bytes, range_end: bytes, start_revision: int) -> bytes:
     """The request for a watch with previous values and word of progress, in as many pieces as it takes."""
-    create: Tree = {"key": key, "start_revision": start_revision, "progress_notify": True, "prev_kv": True, "fragment": True}
+    create: Tree = {
+        "key": key,
+        "start_revision": start_revision,
+        "progress_notify": True,
+        "prev_kv": True,
+        "fragment": True,
+    }
     if range_end:
         create["range_end"] = range_end
     return encode(WATCH_REQUEST, {"create_request": create})

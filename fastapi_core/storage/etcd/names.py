@@ -53,4 +53,6 @@ class Names:
         previous = None if before is None else self.item(before)
         if raw.get("type") == DELETE:
             return Event(key, revision, None, previous)
-        return Event(key, revision, KeyValue(key, found.get("value", b""), found["create_revision"], revision), previous)
+        return Event(
+            key, revision, KeyValue(key, found.get("value", b""), found["create_revision"], revision), previous
+        )

@@ -24,14 +24,16 @@ class Settings:
     key_file: str = ""
     lease_reuse: float = 60.0
     """Seconds in which keys of one time to live get the same lease, and so live longer by that (5 % at most)."""
-    patience: float = 10.0
-    """Seconds after which a request has failed, with all attempts and endpoints that were tried."""
+    patience: float = 34.0
+    """Seconds after which a request has failed, with all attempts and endpoints that were tried (as the reference)."""
     attempt: float = 5.0
     """Seconds after which a read that is not answered is asked of the next endpoint."""
     opening: float = 60.0
     """Seconds in which etcd has to answer when the store is opened."""
     check_seconds: float = 2.0
     """Seconds in which a health check has to be answered."""
+    ready_seconds: float = 2.0
+    """The same for whether one is ready to serve."""
 
 
 def physical_root(prefix: str) -> str:

@@ -10,14 +10,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from fastapi_core._ext.protowire import Message
 from fastapi_core.storage.etcd import messages
 from fastapi_core.storage.etcd.connection import COMPACT, LEASE, RANGE, STATUS, TXN, Connection
-from fastapi_core.storage.etcd.failures import TIMED_OUT, LeaseGone
-from fastapi_core.storage.etcd.following import Following, Stream, StreamEnded
+from fastapi_core.storage.etcd.failures import UNHEARD, LeaseGoneError
+from fastapi_core.storage.etcd.following import Following, Stream, StreamEndedError
 from fastapi_core.storage.etcd.leases import Leases
 from fastapi_core.storage.etcd.names import Names
 from fastapi_core.storage.etcd.settings import Settings
-from fastapi_core.storage.interface import Code, Event, Events, KeyValue, Listener, Page, StorageError
+from fastapi_core.storage.interface import Code, Events, KeyValue, Listener, Page, StorageError
 from fastapi_core.storage.listeners import Listeners
 
 #: What no revision of a key is: compared with it, a write is refused and told the key's state.
@@ -54,9 +55,7 @@ class EtcdStorage:
             raise
         self._newest = revision
         self._leases = Leases(self._grant, self._settings.lease_reuse)
-        self._following = Following(
-            connection, self._names, revision, self._deliver, self._lose, self._ask_revision
-        )
+        self._following = Following(connection, self._names, revision, self._deliver, self._lose, self._ask_revision)
 
     async def close(self) -> None:
         """Let writes under way come to their end, then close the connection; harmless when closed."""
@@ -125,7 +124,7 @@ class EtcdStorage:
             )
             try:
                 return await self._call(messages.TXN_RESPONSE, TXN, request, key=key, again=False)
-            except LeaseGone:
+            except LeaseGoneError:
                 # Etcd was restored, or did not hear of us for so long. A new one is not refused for that.
                 self._leases.forget(lease)
 
@@ -172,13 +171,13 @@ class EtcdStorage:
                     while revision < until:
                         found, revision = await stream.next()
                         events += [event for event in found if after < event.revision <= until]
-        except StreamEnded as error:
+        except StreamEndedError as error:
             if error.compacted:
                 self._compacted = max(self._compacted, error.compacted)
                 raise StorageError(Code.COMPACTED, revision=error.compacted) from None
             raise StorageError(Code.UNAVAILABLE, message=str(error)) from None
         except TimeoutError:
-            raise StorageError(Code.UNAVAILABLE, message=TIMED_OUT) from None
+            raise StorageError(Code.TIMEOUT, message=UNHEARD) from None
         finally:
             stream.cancel()
         return events
@@ -245,7 +244,7 @@ class EtcdStorage:
 
     async def _call(
         self,
-        answer: messages.Message,
+        answer: Message,
         method: str,
         request: bytes,
         *,
@@ -281,9 +280,9 @@ class EtcdStorage:
             try:
                 await following.reach(revision, self._patience)
             except TimeoutError:
-                raise StorageError(Code.UNAVAILABLE, message=TIMED_OUT) from None
+                raise StorageError(Code.TIMEOUT, message=UNHEARD) from None
 
-    def _deliver(self, events: list[Event]) -> None:
+    def _deliver(self, events: Events) -> None:
         following = self._following
         if following is not None:
             self._newest = following.revision
@@ -322,9 +321,9 @@ class EtcdStorage:
                 await stream.open(1)
                 while True:
                     await stream.next()
-        except StreamEnded as error:
+        except StreamEndedError as error:
             return error.compacted
         except TimeoutError:
-            raise StorageError(Code.UNAVAILABLE, message=TIMED_OUT) from None
+            raise StorageError(Code.TIMEOUT, message=UNHEARD) from None
         finally:
             stream.cancel()
