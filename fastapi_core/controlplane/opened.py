@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from ipaddress import ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +36,8 @@ class Opened:
     compactor: Compactor | TurnCompactor
     resources: Resources
     upstreams: Upstreams
+    readiness: float
+    """Seconds in which the store has to answer who asks whether the server is ready."""
 
     def install(self, server: GenericServer) -> None:
         """Checks, compaction, and the end of it all."""
@@ -47,9 +50,13 @@ class Opened:
             if pending is not None:
                 await pending
 
+        async def ready() -> None:
+            async with asyncio.timeout(self.readiness):
+                await self.storage.check()
+
         server.add_health_check("etcd", self.storage.check)
-        server.add_health_check("etcd-readiness", self.storage.check, (READYZ,))
-        server.add_health_check("informer-sync", self.cacher.fresh, (READYZ,))
+        server.add_health_check("etcd-readiness", ready, (READYZ,))
+        server.add_health_check("informer-sync", self.cacher.check, (READYZ,))
         server.add_hook("generic-apiserver-start-informers", informers)
         server.add_hook("storage-readiness", self.storage.check)
         server.add_hook("storage-compaction", compaction)
@@ -79,7 +86,12 @@ async def open_store(completed: Completed) -> Opened:
         await cacher.open()
         await resources.services.learn()
         return Opened(
-            storage, cacher, make_compactor(storage, options.etcd.etcd_compaction_interval), resources, upstreams
+            storage,
+            cacher,
+            make_compactor(storage, options.etcd.etcd_compaction_interval),
+            resources,
+            upstreams,
+            options.etcd.etcd_readycheck_timeout,
         )
     except BaseException:
         await storage.close()

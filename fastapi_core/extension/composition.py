@@ -122,7 +122,7 @@ class Store:
             self.compactor.start()
 
         server.add_health_check("etcd", self.storage.check)
-        server.add_health_check("informer-sync", self.cacher.fresh, (READYZ,))
+        server.add_health_check("informer-sync", self.cacher.check, (READYZ,))
         server.add_hook("storage-compaction", compaction)
         server.on_stop(self.storage.close, "storage")
         server.on_stop(self.cacher.close, "cacher")

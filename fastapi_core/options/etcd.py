@@ -111,5 +111,4 @@ def settings(etcd: Etcd, folder: str = "") -> Settings | None:
         lease_reuse=float(etcd.lease_reuse_duration_seconds),
         opening=etcd.storage_initialization_timeout,
         check_seconds=etcd.etcd_healthcheck_timeout,
-        ready_seconds=etcd.etcd_readycheck_timeout,
     )

@@ -109,6 +109,11 @@ class Cacher:
         for cache in self._caches.values():
             cache.loaded(self.revision)
 
+    async def check(self) -> None:
+        """Raise StorageError(UNAVAILABLE) while the caches are not those of a state of the store."""
+        if self._loading is not None or self._unlisten is None:
+            raise StorageError(Code.UNAVAILABLE, message="the cache is being loaded")
+
     async def close(self) -> None:
         """Stop following the store, end the watches, fail who waits for a revision."""
         if self._unlisten is not None:

@@ -32,8 +32,6 @@ class Settings:
     """Seconds in which etcd has to answer when the store is opened."""
     check_seconds: float = 2.0
     """Seconds in which a health check has to be answered."""
-    ready_seconds: float = 2.0
-    """The same for whether one is ready to serve."""
 
 
 def physical_root(prefix: str) -> str:
