@@ -50,6 +50,9 @@ class Opened:
             if pending is not None:
                 await pending
 
+        async def answers() -> None:
+            await self.storage.sync()
+
         async def ready() -> None:
             async with asyncio.timeout(self.readiness):
                 await self.storage.check()
@@ -58,7 +61,7 @@ class Opened:
         server.add_health_check("etcd-readiness", ready, (READYZ,))
         server.add_health_check("informer-sync", self.cacher.check, (READYZ,))
         server.add_hook("generic-apiserver-start-informers", informers)
-        server.add_hook("storage-readiness", self.storage.check)
+        server.add_hook("storage-readiness", answers)
         server.add_hook("storage-compaction", compaction)
         server.on_shutdown(self.upstreams.shutdown, "proxied connections")
         server.on_stop(self.storage.close, "storage")

@@ -269,8 +269,10 @@ async def retrying(
             if error.code not in (Code.CONFLICT, Code.KEY_NOT_FOUND):
                 raise
             await store.settle(error)
-        except errors.APIError:
-            pending = store.fresh() if behind else None
+        except errors.APIError as error:
+            # What the store itself could not answer may have happened, and is not tried again.
+            answered = not isinstance(error.__cause__, StorageError)
+            pending = store.fresh() if behind and answered else None
             if pending is None:
                 raise
             behind = False

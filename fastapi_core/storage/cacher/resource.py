@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core._ext.selector import Matcher
+from fastapi_core.later import later
 from fastapi_core.records import dataclass
 from fastapi_core.storage.cacher.changes import Change, WatchEvent
 from fastapi_core.storage.cacher.matching import Extract
@@ -19,7 +20,10 @@ from fastapi_core.storage.interface import Code, Event, KeyValue, StorageError
 from fastapi_core.storage.keys import prefix_end
 
 if TYPE_CHECKING:
+    from fastapi_core.storage.cacher import foreign
     from fastapi_core.storage.cacher.cacher import Cacher
+else:
+    foreign = later("fastapi_core.storage.cacher.foreign")
 
 # Inside the class below `list` is a method.
 Changes = list[Change]
@@ -263,10 +267,12 @@ class ResourceCache:
 
     def make(self, item: KeyValue) -> CachedObject:
         """A stored value as an object; StorageError(UNAVAILABLE) when it is none."""
-        key = item.key
+        key, value = item.key, item.value
         namespace, _, name = key[len(self.prefix) :].rpartition("/")
         try:
-            return CachedObject(key, intern(namespace), name, item.value, item.revision, item.created)
+            if value.startswith(b"k8s\0"):
+                value = foreign.as_json(value)
+            return CachedObject(key, intern(namespace), name, value, item.revision, item.created)
         except ValueError as error:
             message = f"the stored value of {key} cannot be read"
             raise StorageError(Code.UNAVAILABLE, key, item.revision, message) from error
@@ -281,7 +287,7 @@ class ResourceCache:
                 append(CachedObject(key, intern(namespace), name, value, revision, created))
             except ValueError:
                 try:
-                    self.make(item)
+                    append(self.make(item))
                 except StorageError as error:
                     self._broken[key] = error
 
