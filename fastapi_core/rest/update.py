@@ -91,17 +91,25 @@ async def _put(
     ctx: RequestContext, scope: Scope, media: MediaType, tree: Tree, options: WriteOptions, subresource: str
 ) -> Response:
     info = ctx.info
-    if (
-        scope.definition.create_on_update
-        and not subresource
-        and scope.store.cache.get(scope.store.key(info.namespace, info.name)) is None
-    ):
+    if scope.definition.create_on_update and not subresource and await _absent(scope, info.namespace, info.name):
         version = tree["metadata"].get("resourceVersion")
         if version in (None, "", "0"):
             obj = await create_object(ctx, scope, tree, options, verb="update")
             return render.one(ctx, scope, obj, status=201, media=media)
     obj = await write(ctx, scope, lambda current: _copy(tree), options, subresource, replace=True)
     return render.one(ctx, scope, obj, media=media)
+
+
+async def _absent(scope: Scope, namespace: str, name: str) -> bool:
+    """Whether there is no such object, wherever it may have been written."""
+    store = scope.store
+    key = store.key(namespace, name)
+    if store.cache.get(key) is not None:
+        return False
+    pending = store.fresh()
+    if pending is not None:
+        await pending
+    return store.cache.get(key) is None
 
 
 def _copy(tree: Tree) -> Tree:

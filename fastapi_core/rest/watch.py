@@ -282,6 +282,7 @@ class Watch:
                 name=self.ctx.info.name,
                 since=since,
                 deliver=self._deliver,
+                lost=self._lost,
             )
         except StorageError as error:
             self._fail(error)
@@ -308,6 +309,9 @@ class Watch:
             watcher.stop()
         else:
             self._watcher = watcher
+
+    def _lost(self, revision: int) -> None:
+        self._fail(StorageError(Code.COMPACTED, revision=revision))
 
     def _deliver(self, events: list[WatchEvent]) -> None:
         if self._done:
