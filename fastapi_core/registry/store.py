@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Awaitable, Callable
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -57,6 +58,15 @@ class ResourceStore:
         self.definition = definition
         self.storage = storage
         self.cache = cache
+        self._named = definition
+
+    def named(self, definition: ResourceDefinition) -> ResourceStore:
+        """The same objects under the name of another group, which is the one that errors tell."""
+        if definition.group == self._named.group:
+            return self
+        other = copy(self)
+        other._named = definition
+        return other
 
     # Keys
 
@@ -75,7 +85,7 @@ class ResourceStore:
         return self.definition.key_prefix + name
 
     def not_found(self, name: str) -> errors.APIError:
-        return errors.not_found(self.definition.plural, self.definition.group, name)
+        return errors.not_found(self._named.plural, self._named.group, name)
 
     # Reads
 
@@ -201,7 +211,7 @@ class ResourceStore:
             await pending
 
     def write_error(self, error: StorageError, name: str) -> errors.APIError:
-        definition = self.definition
+        definition = self._named
         if error.code is Code.KEY_EXISTS:
             return errors.already_exists(definition.plural, definition.group, name)
         if error.code is Code.KEY_NOT_FOUND:

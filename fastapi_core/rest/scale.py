@@ -26,7 +26,7 @@ from fastapi_core.rest.create import manager_of
 from fastapi_core.rest.options import WriteOptions, write_options
 from fastapi_core.rest.patch import APPLY_PATCH, patch_engine, patch_form
 from fastapi_core.rest.scope import Scope
-from fastapi_core.rest.update import Change, Shown, write
+from fastapi_core.rest.update import Change, Shown, check_name, write
 from fastapi_core.schema import normalize
 from fastapi_core.schema.errors import TypeMismatch
 from fastapi_core.schema.tables import type_of
@@ -144,11 +144,7 @@ def updater(scope: Scope) -> Endpoint:
     def update(ctx: RequestContext) -> Awaitable[Response]:
         options = write_options(ctx.request.query, "UpdateOptions")
         scale = read_object(ctx, expected(), options.field_validation)
-        name = (scale.get("metadata") or {}).get("name", "")
-        if name != ctx.info.name:
-            raise errors.bad_request(
-                f"the name of the object ({name}) does not match the name on the URL ({ctx.info.name})"
-            )
+        check_name(ctx, scale.get("metadata") or {})
         return _write(ctx, scope, options, _tracked(ctx, scope, options, lambda old: dict(scale)))
 
     return update

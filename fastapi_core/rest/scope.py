@@ -45,7 +45,7 @@ class Scope:
         guard: Guard | None = None,
     ) -> None:
         self.definition = definition
-        self.store = store
+        self.store = store.named(definition)
         self.admission = admission
         self.authorizer = authorizer
         """Asked again where one request turns out to be another verb; None: everything is allowed."""
