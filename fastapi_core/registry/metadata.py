@@ -229,12 +229,7 @@ def qualified_finalizer(finalizer: str, field: str) -> list[FieldError]:
 
 def _qualified_finalizers(metadata: Tree, definition: ResourceDefinition) -> list[FieldError]:
     finalizers = metadata.get("finalizers")
-    if (
-        not finalizers
-        or definition.custom
-        or definition.group in _PLAIN_FINALIZERS
-        or definition.kind in _PLAIN_KINDS
-    ):
+    if not finalizers or definition.custom or definition.group in _PLAIN_FINALIZERS or definition.kind in _PLAIN_KINDS:
         return []
     errors = []
     for index, finalizer in enumerate(finalizers):

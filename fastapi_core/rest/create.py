@@ -73,8 +73,7 @@ async def create_object(
     definition = scope.definition
     metadata = tree["metadata"] = dict(tree.get("metadata") or {})
     if verb == "create":
-        for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
-            metadata.pop(name, None)
+        lifecycle.wipe(metadata)
     attributes = _decoded(ctx, scope, tree, options, applied=applied)
     pending = scope.admission.admit(attributes)
     if pending is not None:

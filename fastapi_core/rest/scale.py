@@ -24,11 +24,9 @@ from fastapi_core.rest.apply import check_duplicates, check_kind, read_configura
 from fastapi_core.rest.body import Expected, read_object
 from fastapi_core.rest.create import manager_of
 from fastapi_core.rest.options import WriteOptions, write_options
-from fastapi_core.rest.patch import APPLY_PATCH, patch_engine, patch_form
+from fastapi_core.rest.patch import APPLY_PATCH, complain, conform, patch_engine, patch_form
 from fastapi_core.rest.scope import Scope
-from fastapi_core.rest.update import Change, Shown, write
-from fastapi_core.schema import normalize
-from fastapi_core.schema.errors import TypeMismatch
+from fastapi_core.rest.update import Change, Shown, check_identity, write
 from fastapi_core.schema.tables import type_of
 
 KIND, GROUP_VERSION = "Scale", "autoscaling/v1"
@@ -114,6 +112,20 @@ def from_scale(scaling: Scaling, parent: Tree, scale: Tree) -> Tree:
     return {**changed, "metadata": metadata}
 
 
+def _check_uid(scope: Scope, old: Tree, new: Tree, *, patched: bool) -> None:
+    """409 for a Scale that says it belongs to another object, in words that tell the path it has come."""
+    uid, present = new["metadata"].get("uid") or "", old["metadata"].get("uid")
+    if not uid or uid == present:
+        return
+    definition, name = scope.definition, old["metadata"]["name"]
+    text = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {present}"
+    if patched:
+        raise errors.conflict(f"{definition.plural}/scale", definition.group, name, text)
+    key = scope.store.key(old["metadata"].get("namespace", ""), name)
+    text = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {text}"
+    raise errors.conflict(definition.plural, definition.group, name, text)
+
+
 def expected() -> Expected:
     return Expected(KIND, "autoscaling", "v1", type_of("autoscaling/v1.Scale"))
 
@@ -144,12 +156,13 @@ def updater(scope: Scope) -> Endpoint:
     def update(ctx: RequestContext) -> Awaitable[Response]:
         options = write_options(ctx.request.query, "UpdateOptions")
         scale = read_object(ctx, expected(), options.field_validation)
-        name = (scale.get("metadata") or {}).get("name", "")
-        if name != ctx.info.name:
-            raise errors.bad_request(
-                f"the name of the object ({name}) does not match the name on the URL ({ctx.info.name})"
-            )
-        return _write(ctx, scope, options, _tracked(ctx, scope, options, lambda old: dict(scale)))
+        check_identity(scope, scale, ctx.info.name, ctx.info.namespace)
+
+        def change(old: Tree) -> Tree:
+            _check_uid(scope, old, scale, patched=False)
+            return dict(scale)
+
+        return _write(ctx, scope, options, _tracked(ctx, scope, options, change))
 
     return update
 
@@ -165,14 +178,17 @@ def patcher(scope: Scope) -> Endpoint:
             options = write_options(ctx.request.query, "PatchOptions", apply=True)
             return _write(ctx, scope, options, _applied(ctx, scope, options))
         options = write_options(ctx.request.query, "PatchOptions")
-        engine, _ = patch_engine(form, ctx.request.body, expected().type, custom=scope.definition.custom)
+        type = expected().type
+        engine, problems = patch_engine(form, ctx.request.body, type, custom=scope.definition.custom)
 
         def change(old: Tree) -> Tree:
-            try:
-                patched = normalize.normalize(expected().type, engine(old)).tree
-            except TypeMismatch as error:
-                raise errors.invalid("", "", "", [FieldError("Invalid value", "patch", str(error), "")]) from error
-            return dict(patched)
+            reported = list(problems)
+            patched = conform(KIND, GROUP_VERSION, type, engine(old), reported, old)
+            if reported:
+                complain(ctx, reported, options)
+            check_identity(scope, patched, ctx.info.name, ctx.info.namespace)
+            _check_uid(scope, old, patched, patched=True)
+            return patched
 
         return _write(ctx, scope, options, _tracked(ctx, scope, options, change))
 

@@ -68,7 +68,7 @@ def check_name(ctx: RequestContext, metadata: Tree) -> None:
 
 
 def check_identity(scope: Scope, tree: Tree, name: str, namespace: str) -> None:
-    """A patch cannot move an object to another name or namespace."""
+    """Neither a patch nor the update of a subresource can move an object to another name or namespace."""
     metadata = tree.setdefault("metadata", {})
     given = metadata.get("name") or ""
     if not given:
