@@ -13,7 +13,7 @@ from fastapi_core.http.exchange import Response
 from fastapi_core.meta.selectors import format_selector
 from fastapi_core.patch import managers
 from fastapi_core.patch import scale as ownership
-from fastapi_core.patch.apply import Applier, named, plain_failure
+from fastapi_core.patch.apply import Applier, gvk, named, plain_failure
 from fastapi_core.patch.scale import Paths
 from fastapi_core.patch.tracking import Tracker
 from fastapi_core.registry import lifecycle
@@ -27,6 +27,8 @@ from fastapi_core.rest.options import WriteOptions, write_options
 from fastapi_core.rest.patch import APPLY_PATCH, complain, conform, patch_engine, patch_form
 from fastapi_core.rest.scope import Scope
 from fastapi_core.rest.update import Change, Shown, check_identity, write
+from fastapi_core.schema import normalize
+from fastapi_core.schema.errors import TypeMismatch
 from fastapi_core.schema.tables import type_of
 
 KIND, GROUP_VERSION = "Scale", "autoscaling/v1"
@@ -115,7 +117,7 @@ def from_scale(scaling: Scaling, parent: Tree, scale: Tree) -> Tree:
 def _check_uid(scope: Scope, old: Tree, new: Tree, *, patched: bool) -> None:
     """409 for a Scale that says it belongs to another object, in words that tell the path it has come."""
     uid, present = new["metadata"].get("uid") or "", old["metadata"].get("uid")
-    if not uid or uid == present:
+    if not uid or uid == present or (patched and scope.definition.custom):
         return
     definition, name = scope.definition, old["metadata"]["name"]
     text = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {present}"
@@ -217,23 +219,36 @@ def _tracked(ctx: RequestContext, scope: Scope, options: WriteOptions, change: C
 
 
 def _applied(ctx: RequestContext, scope: Scope, options: WriteOptions) -> Change:
-    """The apply of a Scale. It can take hold of replicas; the reference fails to carry out one that changes them."""
+    """The apply of a Scale. That of a custom resource can take hold of replicas; the reference fails to carry out one
+    that changes them."""
     config = read_configuration(ctx)
     check_kind(config.tree, expected())
 
     def change(old: Tree) -> Tree:
-        if scope.definition.custom:
-            text = f"no corresponding type for {GROUP_VERSION}, Kind={KIND}"
-            raise plain_failure(f"failed to create typed patch object ({named(config.tree)}): {text}")
         result = Applier(_tracker()).apply(
             old, config.tree, options.field_manager, lifecycle.timestamp(), force=bool(options.force)
         )
         check_duplicates(ctx, config, options)
+        new = old
         if result.tree is not None:
-            raise plain_failure(f"failed to convert new object ({named(config.tree)}) to proper version")
-        return {**old, "metadata": {**old["metadata"], "managedFields": managers.write(result.managed)}}
+            new = _converted(scope, result.tree, config.tree)
+            check_identity(scope, new, ctx.info.name, ctx.info.namespace)
+            _check_uid(scope, old, new, patched=True)
+        return {**new, "metadata": {**new["metadata"], "managedFields": managers.write(result.managed)}}
 
     return change
+
+
+def _converted(scope: Scope, tree: Tree, config: Tree) -> Tree:
+    """An applied Scale as its type has it."""
+    failure = f"failed to convert new object ({named(config)}) to proper version: "
+    if scope.definition.custom:
+        raise plain_failure(f"{failure}request to convert CR to an invalid group/version: {GROUP_VERSION}")
+    try:
+        scale: Tree = normalize.normalize(expected().type, tree).tree
+    except TypeMismatch as error:
+        raise plain_failure(f"{failure}unable to convert unstructured object to {gvk(config)}: {error}") from error
+    return {**scale, "metadata": dict(scale.get("metadata") or {})}
 
 
 def replicas_paths(scope: Scope) -> Paths:
