@@ -66,7 +66,7 @@ _SPECIAL: dict[tuple[str, str], Special] = {
     ("", "PersistentVolume"): Special(prepare=kinds.prepare_volume, prepare_status=kinds.prepare_volume_status),
     ("", "PersistentVolumeClaim"): Special(prepare=kinds.prepare_claim),
     ("", "Pod"): Special(prepare=pods.prepare, prepare_status=pods.prepare_status, canonicalize=pods.canonicalize),
-    ("", "Service"): Special(prepare=services.prepare),
+    ("", "Service"): Special(prepare=services.prepare, canonicalize=services.canonicalize),
     ("apps", "DaemonSet"): Special(prepare=kinds.prepare_daemon_set),
     ("apps", "Deployment"): Special(prepare_status=kinds.keep_labels),
     ("apps", "StatefulSet"): Special(prepare=kinds.prepare_stateful_set),
