@@ -115,9 +115,9 @@ def _user_namespace(spec: Tree, path: str, report: Report) -> None:
         for index, container in enumerate(spec.get(name) or ()):
             if container.get("volumeDevices"):
                 report.forbidden(f"{path}.{name}[{index}].volumeDevices", text_)
-    for name, member in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
+    for name, said in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
         if spec.get(name):
-            report.forbidden(f"{path}.{member}", text_)
+            report.forbidden(f"{path}.{said}", text_)
 
 
 def _aliases(items: list[Tree], path: str, report: Report) -> None:
