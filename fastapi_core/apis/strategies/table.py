@@ -84,6 +84,7 @@ _SPECIAL: dict[tuple[str, str], Special] = {
     ("certificates.k8s.io", "CertificateSigningRequest"): Special(
         prepare=kinds.prepare_request, requester=kinds.fill_requester
     ),
+    ("discovery.k8s.io", "EndpointSlice"): Special(prepare=kinds.prepare_endpoint_slice),
     ("networking.k8s.io", "Ingress"): Special(warnings=kinds.ingress_warnings),
 }
 _PLAIN = Special()

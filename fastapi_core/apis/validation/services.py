@@ -308,12 +308,9 @@ _SLICE_REST = struct(
 def _slice_address(value: str, family: str, path: str, index: int, report: Report) -> None:
     at = f"{path}[{index}]"
     if family == "FQDN":
-        problems = formats.subdomain(value)
-        if not problems and "." not in value.strip("."):
-            problems = ["should be a domain with at least two segments separated by dots"]
-        report.each_invalid(at, value, problems)
+        _domain_name(value, at, report)
         return
-    problems = formats.ip(value)
+    problems = formats.strict_ip(value) if family == "IPv6" else formats.ip(value)
     if problems:
         report.each_invalid(at, value, problems)
         return
@@ -322,19 +319,35 @@ def _slice_address(value: str, family: str, path: str, index: int, report: Repor
     report.each_invalid(at, value, formats.special_address(value))
 
 
+def _domain_name(value: str, path: str, report: Report) -> None:
+    """A name of at least two labels; a dot at the end is not part of it."""
+    if not value:
+        report.required(path)
+        return
+    name = value.removesuffix(".")
+    labels_ = name.split(".")
+    bad = next((label for label in labels_ if formats.label(label)), None)
+    if formats.subdomain(name):
+        report.invalid(path, name, ",".join(formats.subdomain(name)))
+    elif len(labels_) < 2:
+        report.invalid(path, name, "should be a domain with at least two segments separated by dots")
+    elif bad is not None:
+        report.invalid(path, bad, ",".join(formats.label(bad)))
+
+
 def _hints(hints: Tree, path: str, report: Report) -> None:
     seen: set[str] = set()
     zones, nodes = hints.get("forZones") or (), hints.get("forNodes") or ()
     if len(zones) > 8:
         report.too_many(path + ".forZones", len(zones), 8)
-    else:
-        for index, zone in enumerate(zones):
-            name = zone.get("name") or ""
-            at = f"{path}.forZones[{index}].name"
-            if name in seen:
-                report.duplicate(at, name)
-            seen.add(name)
-            report.each_invalid(at, name, formats.label_value(name))
+        return
+    for index, zone in enumerate(zones):
+        name = zone.get("name") or ""
+        at = f"{path}.forZones[{index}].name"
+        if name in seen:
+            report.duplicate(at, name)
+        seen.add(name)
+        report.each_invalid(at, name, formats.label_value(name))
     if len(nodes) > 8:
         report.too_many(path + ".forNodes", len(nodes), 8)
         return
