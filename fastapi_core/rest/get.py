@@ -28,7 +28,7 @@ def getter(scope: Scope) -> Endpoint:
         if pending is not None:
             return _later(ctx, pending)
         obj = _find(ctx)
-        return render.one(ctx, scope, obj) if scope.is_ready((obj,)) else _readied(ctx, obj)
+        return _readied(ctx, obj) if scope.converts else render.one(ctx, scope, obj)
 
     def _find(ctx: RequestContext) -> CachedObject:
         info = ctx.info
@@ -39,9 +39,18 @@ def getter(scope: Scope) -> Endpoint:
 
     async def _later(ctx: RequestContext, pending: Awaitable[None]) -> Response:
         await pending
-        return await _readied(ctx, _find(ctx))
+        obj = _find(ctx)
+        answer = _readied(ctx, obj) if scope.converts else render.one(ctx, scope, obj)
+        return answer if isinstance(answer, Response) else await answer
 
-    async def _readied(ctx: RequestContext, obj: CachedObject) -> Response:
-        return render.one(ctx, scope, await scope.readied(obj))
+    def _readied(ctx: RequestContext, obj: CachedObject) -> Response | Awaitable[Response]:
+        """Reads that are to be consistent have a webhook convert each time, others take what it has converted before."""
+        asked = ctx.info.query and ctx.info.first("resourceVersion")
+        pending = scope.ready((obj,)) if asked else scope.anew(obj)
+        return render.one(ctx, scope, obj) if pending is None else _converted(ctx, obj, pending)
+
+    async def _converted(ctx: RequestContext, obj: CachedObject, pending: Awaitable[None]) -> Response:
+        await pending
+        return render.one(ctx, scope, obj)
 
     return get
