@@ -51,8 +51,7 @@ def before_create(definition: ResourceDefinition, tree: Tree) -> list[str]:
     metadata = tree["metadata"]
     if metadata.get("resourceVersion") in (None, "", "0"):
         metadata.pop("resourceVersion", None)
-    for name in ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"):
-        metadata.pop(name, None)
+    metadata.pop("selfLink", None)
     metadata["uid"] = new_uid()
     metadata["creationTimestamp"] = timestamp()
     if not metadata.get("name") and metadata.get("generateName"):
@@ -89,7 +88,8 @@ def before_update(definition: ResourceDefinition, tree: Tree, old: Tree, prepare
             metadata[name] = previous[name]
     strategy = definition.strategy
     prepare(tree, old)
-    problems = validate_metadata(tree, old, definition=definition) + strategy.validate(tree, old)
+    problems = validate_metadata(tree, old, definition=definition, subresource=prepare != strategy.prepare)
+    problems += strategy.validate(tree, old)
     if problems:
         raise invalid(definition, metadata.get("name", ""), problems)
     warnings = strategy.warnings(tree, old)
