@@ -77,7 +77,9 @@ async def create_object(
     if pending is not None:
         await pending
     tree = attributes.object or tree
-    metadata = tree["metadata"]
+    metadata = tree.setdefault("metadata", {})
+    if pending is not None:
+        settle_namespace(scope, ctx.info.namespace, metadata)
     if scope.guard is not None:
         await scope.guard(ctx, tree, None)
     if verb != "create":
@@ -96,6 +98,7 @@ async def create_object(
         pending = scope.admission.check(attributes)
         if pending is not None:
             await pending
+        lifecycle.check_unstored(tree)
         try:
             return await _store(scope, tree, dry_run=options.dry_run, applied=applied)
         except errors.APIError as error:

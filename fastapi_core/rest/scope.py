@@ -120,6 +120,10 @@ class Scope:
         """None when they are ready, else what makes them so."""
         return None
 
+    def anew(self, obj: CachedObject) -> Awaitable[None] | None:
+        """As `ready`, but what somebody else has to convert is converted again."""
+        return None
+
     def judges_views(self, matcher: Matcher | None) -> bool:
         """Whether objects have to be ready before a matcher can judge them."""
         return False

@@ -38,6 +38,8 @@ else:
 MAX_BUFFERED = 16 << 20
 BOOKMARK_PERIOD = 60.0
 BOOKMARK_BEFORE_END = 2.0
+CONVERSION_PATIENCE = 30.0
+"""Seconds for which a failing conversion webhook holds events up before the watch ends with its error."""
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
@@ -247,7 +249,7 @@ class Watch:
             if before is not None:
                 await asyncio.wait([before])
             try:
-                found = await self._ready(events)
+                found = await self._in_time(events, 0.0 if end_of_initial is not None else CONVERSION_PATIENCE)
             except errors.APIError as error:
                 if self._writer is not None and not self._writer.closed:
                     self._writer.write_framed(self._frames.error(error.to_status()))
@@ -265,6 +267,19 @@ class Watch:
                 self._converting = None
 
         self._converting = asyncio.get_running_loop().create_task(convert())
+
+    async def _in_time(self, events: list[WatchEvent], patience: float) -> list[WatchEvent]:
+        """As `_ready`, asked again for some seconds: one failure of a webhook does not end every watch."""
+        loop = asyncio.get_running_loop()
+        end, pause = loop.time() + patience, 0.5
+        while True:
+            try:
+                return await self._ready(events)
+            except errors.APIError:
+                if loop.time() + pause > end or self._done:
+                    raise
+            await asyncio.sleep(pause)
+            pause *= 2
 
     async def _ready(self, events: list[WatchEvent]) -> list[WatchEvent]:
         """Those of the events that are selected, with objects that can be shown."""
