@@ -74,20 +74,6 @@ def conform_patched(definition: ResourceDefinition, form: Form, patched: Tree, r
     return tree
 
 
-def emptied(tree: Tree, config: Tree) -> Tree:
-    """An applied object in which what the configuration states to be empty is, where removal has left null."""
-    made = dict(tree)
-    for name, stated in config.items():
-        if not isinstance(stated, dict | list):
-            continue
-        value = made.get(name, stated)
-        if value is None and not stated:
-            made[name] = type(stated)()
-        elif isinstance(value, dict) and isinstance(stated, dict):
-            made[name] = emptied(value, stated)
-    return made
-
-
 def _coerce(form: Form, tree: Tree) -> tuple[list[FieldError], list[str]]:
     """Give metadata its types; an empty list of owners means something and stays."""
     metadata = tree.get("metadata")
