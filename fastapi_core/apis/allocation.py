@@ -22,6 +22,8 @@ Network = IPv4Network | IPv6Network
 NO_RANGE = "the provided network does not match the current range"
 TAKEN = "provided IP is already allocated"
 FULL = "range is full"
+#: Who has a value that a service of another server has got; its object comes in a moment.
+_ELSEWHERE = "another server"
 #: Beyond this many addresses a range that looks full is not searched to the end.
 SEARCH_LIMIT = 1 << 20
 
@@ -105,8 +107,8 @@ class ServiceAllocator:
                 given.append(asked[index])
             else:
                 given.append(self._free_address(ranges[family], owner))
-        for address in given:
-            self.claims.pick(canonical(address), owner)
+        for index, address in enumerate(given):
+            self.claims.pick(canonical(address), owner, offered=index >= len(asked))
         if given:
             spec["clusterIP"], spec["clusterIPs"] = given[0], given
         return []
@@ -138,7 +140,7 @@ class ServiceAllocator:
 
     def _node_ports(self, spec: Tree, before: Tree, owner: str) -> list[FieldError]:
         """Check the ports that are stated, then give the rest. One port number serves several protocols."""
-        own, mine = set(ports_of(before)), set[int]()
+        own, mine, asked = set(ports_of(before)), set[int](), set(ports_of(spec))
         entries: list[Tree] = spec.get("ports") or []
         for index, entry in enumerate(entries):
             number = entry.get("nodePort")
@@ -167,7 +169,7 @@ class ServiceAllocator:
             spec["healthCheckNodePort"] = number = self._free_port(mine, owner, "a HealthCheck NodePort 0")
             mine.add(number)
         for number in mine - own:
-            self.claims.pick(number, owner)
+            self.claims.pick(number, owner, offered=number not in asked)
         return []
 
     def _port_failure(self, number: int, owner: str) -> str:
@@ -184,6 +186,24 @@ class ServiceAllocator:
             if number not in mine and not self.claims.taken(number, owner):
                 return number
         raise errors.internal(f"failed to allocate {what}: {FULL}")
+
+    def exchange(self, tree: Tree, value: Value, owner: str) -> None:
+        """Give the service another value in the place of one that a service of another server has got."""
+        spec = tree["spec"]
+        self.claims.pick(value, _ELSEWHERE)
+        if isinstance(value, str):
+            address = self._free_address(self._ranges()[families.family_of(value)], owner)
+            self.claims.pick(address, owner, offered=True)
+            spec["clusterIPs"] = [address if canonical(old) == value else old for old in spec["clusterIPs"]]
+            spec["clusterIP"] = spec["clusterIPs"][0]
+            return
+        number = self._free_port(set(ports_of(spec)), owner, "a nodePort")
+        self.claims.pick(number, owner, offered=True)
+        for entry in spec.get("ports") or ():
+            if entry.get("nodePort") == value:
+                entry["nodePort"] = number
+        if spec.get("healthCheckNodePort") == value:
+            spec["healthCheckNodePort"] = number
 
     def lost(self, tree: Tree, value: Value) -> APIError:
         """What a write is told that comes too late for a value it was given."""
