@@ -22,6 +22,7 @@ from fastapi_core.registry.fields import text_at
 from fastapi_core.registry.ownership import tracker
 from fastapi_core.registry.store import ResourceStore, encode_stored
 from fastapi_core.rest.scope import Scope
+from fastapi_core.storage.cacher.matching import Matchers
 
 if TYPE_CHECKING:
     from fastapi_core._ext.selector import Matcher
@@ -99,7 +100,7 @@ class CustomScope(Scope):
         self._token = definition.form
         own = ("metadata.name", "metadata.namespace") if definition.namespaced else ("metadata.name",)
         self._fields = frozenset({*own, *definition.selectable_fields})
-        self._extract = self._selectable
+        self._matchers = Matchers(self._selectable)
         if version.scale is not None:
             self.scaling = CustomScaling(version.scale, family.scales)
 

@@ -51,7 +51,7 @@ def before_create(definition: ResourceDefinition, tree: Tree) -> list[str]:
     metadata = tree["metadata"]
     if metadata.get("resourceVersion") not in (None, "", "0"):
         raise errors.APIError("", "resourceVersion should not be set on objects to be created", code=500)
-    for name in ("resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"):
+    for name in ("resourceVersion", "selfLink"):
         metadata.pop(name, None)
     metadata["uid"] = new_uid()
     metadata["creationTimestamp"] = timestamp()
@@ -83,7 +83,8 @@ def before_update(definition: ResourceDefinition, tree: Tree, old: Tree, prepare
             metadata[name] = previous[name]
     strategy = definition.strategy
     prepare(tree, old)
-    problems = validate_metadata(tree, old, definition=definition) + strategy.validate(tree, old)
+    problems = validate_metadata(tree, old, definition=definition, subresource=prepare != strategy.prepare)
+    problems += strategy.validate(tree, old)
     if problems:
         raise invalid(definition, metadata.get("name", ""), problems)
     warnings = strategy.warnings(tree, old)

@@ -15,7 +15,7 @@ from fastapi_core.registry import lifecycle
 from fastapi_core.registry.definition import Tree
 from fastapi_core.request import aside
 from fastapi_core.request.context import RequestContext
-from fastapi_core.rest import custom, render
+from fastapi_core.rest import render
 from fastapi_core.rest.body import Expected
 from fastapi_core.rest.create import create_object, expected_of
 from fastapi_core.rest.defaulting import apply_defaults
@@ -135,7 +135,7 @@ def merged(scope: Scope, current: Tree, config: Configuration, options: WriteOpt
     if result.tree is None:
         tree = {**current, "metadata": dict(current["metadata"])}
     elif definition.custom:
-        tree = custom.emptied(result.tree, config.tree)
+        tree = dict(result.tree)
         tree["metadata"] = dict(tree.get("metadata") or {})
         if definition.form is not None:
             definition.form.prune(tree)

@@ -21,7 +21,7 @@ from fastapi_core.registry.printers import Printer, printer
 from fastapi_core.registry.store import ResourceStore, encode_stored
 from fastapi_core.rest.escalation import Guard
 from fastapi_core.rest.options import ListOptions
-from fastapi_core.storage.cacher.matching import matcher
+from fastapi_core.storage.cacher.matching import Matchers
 
 if TYPE_CHECKING:
     from fastapi_core.rest.scale import Scaling
@@ -63,7 +63,7 @@ class Scope:
         common = {"metadata.name"} if definition.selectable_fields and not definition.namespaced else _COMMON_FIELDS
         self._fields = frozenset(definition.selectable_fields) | common
         own = store.cache.extract if self._from_storage is None else None
-        self._extract = own or extractor(definition, self._from_storage)
+        self._matchers = Matchers(own or extractor(definition, self._from_storage))
         self.scaling: Scaling | None = None
         """Where a kind keeps its replicas; None: where workloads have them."""
         self._printer: Printer | None = None
@@ -151,7 +151,7 @@ class Scope:
         for name, _, _ in fields:
             if name not in self._fields:
                 raise errors.bad_request(self._unsupported(name))
-        return matcher(labels, fields, self._extract)
+        return self._matchers.of(labels, fields)
 
     def _unsupported(self, name: str) -> str:
         if self.definition.selectable_fields:

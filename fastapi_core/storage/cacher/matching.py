@@ -21,18 +21,26 @@ _MEMO_SIZE: Final = 1024
 _MEMO_TEXT: Final = 2048
 
 
-def matcher(
-    labels: tuple[Requirement, ...], fields: tuple[FieldRequirement, ...], extract: Extract | None = None
-) -> Matcher | None:
-    """The matcher of a label and a field selector; None when they take everything."""
-    if not labels and not fields:
-        return None
-    size = sum(len(r.key) + sum(map(len, r.values)) for r in labels) + sum(len(f.field) + len(f.value) for f in fields)
-    return _memo(labels, fields, extract) if size <= _MEMO_TEXT else _make(labels, fields, extract)
+class Matchers:
+    """The matchers of one resource. They are its own: what has no resource any more has no matchers either."""
 
+    __slots__ = ("_extract", "_memo")
 
-def _make(labels: tuple[Requirement, ...], fields: tuple[FieldRequirement, ...], extract: Extract | None) -> Matcher:
-    return Matcher(labels, fields, extract)
+    def __init__(self, extract: Extract | None = None) -> None:
+        self._extract = extract
+        self._memo: Callable[..., Matcher] | None = None
 
+    def of(self, labels: tuple[Requirement, ...], fields: tuple[FieldRequirement, ...]) -> Matcher | None:
+        """The matcher of a label and a field selector; None when they take everything."""
+        if not labels and not fields:
+            return None
+        size = sum(len(r.key) + sum(map(len, r.values)) for r in labels)
+        size += sum(len(f.field) + len(f.value) for f in fields)
+        if size > _MEMO_TEXT:
+            return self._make(labels, fields)
+        if self._memo is None:
+            self._memo = lru_cache(_MEMO_SIZE)(self._make)
+        return self._memo(labels, fields)
 
-_memo = lru_cache(_MEMO_SIZE)(_make)
+    def _make(self, labels: tuple[Requirement, ...], fields: tuple[FieldRequirement, ...]) -> Matcher:
+        return Matcher(labels, fields, self._extract)

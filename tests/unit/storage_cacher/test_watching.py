@@ -13,12 +13,13 @@ from fastapi_core._ext.objects import CachedObject
 from fastapi_core.meta.selectors import parse_fields, parse_labels
 from fastapi_core.storage.cacher.cacher import Cacher
 from fastapi_core.storage.cacher.changes import WatchEvent
-from fastapi_core.storage.cacher.matching import matcher
+from fastapi_core.storage.cacher.matching import Matchers
 from fastapi_core.storage.cacher.resource import ResourceCache
 from fastapi_core.storage.cacher.watchers import Watcher
 from fastapi_core.storage.interface import Code, StorageError
 from tests.unit.storage_cacher.support import PODS, AwkwardStorage, Recorder, encode, node_of, pod
 
+MATCHERS = Matchers(node_of)
 A, B, C = PODS + "x/a", PODS + "x/b", PODS + "y/c"
 
 
@@ -45,7 +46,7 @@ class Store:
 
     def watch(self, scope: str = "", labels: str = "", fields: str = "", since: int = -1, **more: Any) -> Recorder:
         recorder = Recorder()
-        chosen = matcher(parse_labels(labels), parse_fields(fields), node_of)
+        chosen = MATCHERS.of(parse_labels(labels), parse_fields(fields))
         since = self.cacher.revision if since < 0 else since
         answer = self.pods.watch(scope, matcher=chosen, since=since, deliver=recorder, **more)
         assert isinstance(answer, Watcher)
@@ -166,8 +167,8 @@ async def test_watchers_share_changes(store: Store) -> None:
                 event.change.memo[event.type] = True
                 made.append(event.type)
 
-    chosen = matcher(parse_labels("k"), ())
-    assert chosen is matcher(parse_labels("k"), ())
+    chosen = MATCHERS.of(parse_labels("k"), ())
+    assert chosen is MATCHERS.of(parse_labels("k"), ())
     for _ in range(3):
         store.pods.watch("", since=store.cacher.revision, deliver=deliver)
         store.pods.watch("", matcher=chosen, since=store.cacher.revision, deliver=deliver)
@@ -354,7 +355,7 @@ async def test_triggers_ask_only_who_may_care() -> None:
     recorders = {}
     for node in ("n1", "n2", "n3"):
         recorders[node] = Recorder()
-        chosen = matcher((), parse_fields(f"spec.nodeName={node}"), Spy(node))
+        chosen = Matchers(Spy(node)).of((), parse_fields(f"spec.nodeName={node}"))
         store.pods.watch("", matcher=chosen, since=store.cacher.revision, deliver=recorders[node])
     unset = store.watch(fields="spec.nodeName=")
     other = store.watch("y/", fields="spec.nodeName=n1")
