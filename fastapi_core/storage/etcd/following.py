@@ -66,7 +66,9 @@ class Stream:
     async def open(self, start: int) -> None:
         """Raises StorageError, AioRpcError."""
         self.channel = self._connection.channel
-        status = messages.decode(messages.STATUS_RESPONSE, await self._connection.call(STATUS, b"", patience=STATUS_SECONDS))
+        status = messages.decode(
+            messages.STATUS_RESPONSE, await self._connection.call(STATUS, b"", patience=STATUS_SECONDS)
+        )
         self.asks = tells_progress(status.get("version", ""))
         key, end = self._names.span(self._prefix) if self.asks else (b"\0", b"\0")
         self._call = self._connection.stream()
