@@ -76,6 +76,26 @@ async def test_what_another_writes_is_seen(stores: Stores) -> None:
     assert await first.get(PREFIX + "a") is None
 
 
+@pytest.fixture(params=["all keys", "word of progress"])
+def watching(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways to learn that a revision has come. (The etcd of these tests is one of those whose word of progress may be
+    early, but only while there is something to tell.)"""
+    monkeypatch.setattr("fastapi_core.storage.etcd.following.tells_progress", lambda _: request.param != "all keys")
+
+
+async def test_history_ends_where_it_should(stores: Stores) -> None:
+    ours, others = await stores.one(), await stores.one(prefix=f"/other{next(_numbers)}/")
+    base = ours.revision
+    written = [await ours.create(f"{PREFIX}{number}", b"") for number in range(5)]
+    other = [await others.create(f"{PREFIX}{number}", b"") for number in range(5)]
+    await ours.sync()
+    events = await ours.history(PREFIX, after=base, until=other[-1])
+    assert [event.revision for event in events] == written
+    assert [event.revision for event in await ours.history("", after=written[1], until=written[3])] == written[2:4]
+    assert await ours.history(PREFIX, after=written[-1], until=other[2]) == []
+
+
+@pytest.mark.usefixtures("watching")
 async def test_revisions_of_other_folders_are_waited_for_without_events(stores: Stores) -> None:
     """A consistent read waits for a revision that no event of ours brings."""
     ours, others = await stores.one(), await stores.one(prefix=f"/other{next(_numbers)}/")
