@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from fastapi_core.storage.etcd.settings import Settings
 from fastapi_core.storage.etcd.store import EtcdStorage
 from fastapi_core.testing.extension import serving
 from tests.fixtures.etcd import Etcd
+from tests.fixtures.relay import Relay
 
 ITEMS = "/apis/kept.example.com/v1/namespaces/default/items"
 KIND = {"apiVersion": "kept.example.com/v1", "kind": "Item"}
@@ -69,6 +71,41 @@ async def test_two_servers_of_one_api(etcd: Etcd) -> None:
     await store.close()
     async with serving(items(), flag) as again:
         assert (await again.good("GET", f"{ITEMS}/a"))["spec"] == {"size": 4}
+
+
+async def test_watches_end_with_410_when_etcd_has_given_up_what_they_missed(etcd: Etcd) -> None:
+    relay = Relay(etcd.port)
+    await relay.open()
+    async with (
+        serving(items(), f"--etcd-servers={relay.url}") as cut,
+        serving(items(), f"--etcd-servers={etcd.url}") as other,
+    ):
+        made = await cut.good("POST", ITEMS, {**KIND, "metadata": {"name": "a"}})
+        since = made["metadata"]["resourceVersion"]
+        events = cut.watch(f"{ITEMS}?watch=1&resourceVersion={since}")
+        waiting = asyncio.ensure_future(anext(events))
+        await asyncio.sleep(0)
+        await relay.cut()
+        await other.good("DELETE", f"{ITEMS}/a")
+        newest = await other.good("POST", ITEMS, {**KIND, "metadata": {"name": "b"}})
+        store = EtcdStorage(Settings((etcd.url,)))
+        await store.open()
+        await store.compact(int(newest["metadata"]["resourceVersion"]))
+        await store.close()
+        await relay.open()
+        event = await asyncio.wait_for(waiting, 20)
+        assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
+        assert event["object"]["message"].startswith(f"too old resource version: {since} (")
+        assert [item["metadata"]["name"] for item in (await cut.good("GET", ITEMS))["items"]] == ["b"]
+        status, expired = await cut.call("GET", f"{ITEMS}?resourceVersion={since}&resourceVersionMatch=Exact")
+        assert (status, expired["reason"]) == (410, "Expired")
+        # And on from there.
+        events = cut.watch(f"{ITEMS}?watch=1&resourceVersion={newest['metadata']['resourceVersion']}")
+        waiting = asyncio.ensure_future(anext(events))
+        await other.good("DELETE", f"{ITEMS}/b")
+        assert (await asyncio.wait_for(waiting, 20))["type"] == "DELETED"
+        await events.aclose()
+    await relay.cut()
 
 
 def test_flags_that_cannot_be() -> None:
