@@ -43,8 +43,50 @@ _NAME_CHECKS: dict[tuple[str, str], NameCheck] = {
     ("certificates.k8s.io", "CertificateSigningRequest"): lambda name: [],
     ("apiregistration.k8s.io", "APIService"): names.path_segment,
 }
-#: Groups whose validation does not ask finalizers to be qualified.
-_PLAIN_FINALIZERS = frozenset({"admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io"})
+#: Groups and kinds whose validation does not ask finalizers to be qualified.
+_PLAIN_FINALIZERS = frozenset(
+    {
+        "admissionregistration.k8s.io",
+        "apiextensions.k8s.io",
+        "apiregistration.k8s.io",
+        ("", "Event"),
+        ("coordination.k8s.io", "Lease"),
+        ("events.k8s.io", "Event"),
+        ("node.k8s.io", "RuntimeClass"),
+        ("policy", "PodDisruptionBudget"),
+    }
+)
+#: What the kind's own validation of an update checks again: (the change, the new metadata), each so many times.
+_BOTH, _CHANGE, _OBJECT, _NOTHING = (1, 1), (1, 0), (0, 1), (0, 0)
+_AGAIN: dict[tuple[str, str], tuple[int, int]] = {
+    ("", "Event"): _NOTHING,
+    ("", "LimitRange"): _OBJECT,
+    ("", "PersistentVolume"): (0, 2),
+    ("", "PodTemplate"): _CHANGE,
+    ("", "ReplicationController"): _CHANGE,
+    ("", "ResourceQuota"): _CHANGE,
+    ("", "Service"): _CHANGE,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): _CHANGE,
+    ("apps", "DaemonSet"): _CHANGE,
+    ("apps", "Deployment"): _CHANGE,
+    ("apps", "ReplicaSet"): _CHANGE,
+    ("apps", "StatefulSet"): _CHANGE,
+    ("autoscaling", "HorizontalPodAutoscaler"): _CHANGE,
+    ("batch", "CronJob"): _CHANGE,
+    ("coordination.k8s.io", "Lease"): _CHANGE,
+    ("discovery.k8s.io", "EndpointSlice"): _OBJECT,
+    ("events.k8s.io", "Event"): _NOTHING,
+    ("flowcontrol.apiserver.k8s.io", "FlowSchema"): _OBJECT,
+    ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): _OBJECT,
+    ("networking.k8s.io", "NetworkPolicy"): _CHANGE,
+    ("networking.k8s.io", "ServiceCIDR"): _CHANGE,
+    ("policy", "PodDisruptionBudget"): _NOTHING,
+    ("resource.k8s.io", "ResourceSlice"): _CHANGE,
+    ("scheduling.k8s.io", "PriorityClass"): _CHANGE,
+    ("storage.k8s.io", "CSIDriver"): _CHANGE,
+    ("storage.k8s.io", "CSINode"): _OBJECT,
+    ("storage.k8s.io", "VolumeAttachment"): _OBJECT,
+}
 _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 _IMMUTABLE_TEXTS = frozenset({"name", "namespace", "uid"})
 
@@ -191,7 +233,12 @@ def qualified_finalizer(finalizer: str, field: str) -> list[FieldError]:
 
 def _qualified_finalizers(metadata: Tree, definition: ResourceDefinition) -> list[FieldError]:
     finalizers = metadata.get("finalizers")
-    if not finalizers or definition.custom or definition.group in _PLAIN_FINALIZERS:
+    if (
+        not finalizers
+        or definition.custom
+        or definition.group in _PLAIN_FINALIZERS
+        or (definition.group, definition.kind) in _PLAIN_FINALIZERS
+    ):
         return []
     errors = []
     for index, finalizer in enumerate(finalizers):
@@ -285,12 +332,21 @@ def validate_metadata(tree: Tree, old: Tree | None, *, definition: ResourceDefin
         return []
     attached = _attached(metadata)
     change = _change(metadata, before, attached)
-    return (
-        _object(metadata, definition.namespaced, names.path_segment, attached)
-        + change
-        + change
-        + _qualified_finalizers(metadata, definition)
-    )
+    found = _object(metadata, definition.namespaced, names.path_segment, attached)
+    if not found and not change and not metadata.get("finalizers"):
+        return []
+    changes, objects = _again(definition)
+    qualified = _qualified_finalizers(metadata, definition)
+    return found + change + (change + qualified) * changes + (found + qualified) * objects
+
+
+def _again(definition: ResourceDefinition) -> tuple[int, int]:
+    """How often the kind's own validation looks at the change, and at the new metadata."""
+    if definition.custom:
+        return _CHANGE
+    if definition.group == "admissionregistration.k8s.io":
+        return _OBJECT
+    return _AGAIN.get((definition.group, definition.kind), _BOTH)
 
 
 def _unchanged(metadata: Tree, before: Tree) -> bool:

@@ -40,6 +40,10 @@ def expected_of(scope: Scope) -> Expected:
     )
 
 
+_SYSTEM = ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds")
+"""What clients cannot give an object; nobody gets to own it."""
+
+
 def creator(scope: Scope) -> Endpoint:
     """POST of a new object."""
     expected = expected_of(scope)
@@ -112,6 +116,8 @@ def _decoded(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOption
     """What admission is shown: the object defaulted, its fields owned."""
     definition = scope.definition
     metadata = tree["metadata"] = dict(tree.get("metadata") or {})
+    for name in _SYSTEM:
+        metadata.pop(name, None)
     settle_namespace(scope, ctx.info.namespace, metadata)
     apply_defaults(definition, tree)
     for warning in dedup_owner_references(tree):
