@@ -9,6 +9,7 @@ from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.admission.chain import Attributes
 from fastapi_core.codec import decode, protobuf
+from fastapi_core.codec.negotiate import MediaType
 from fastapi_core.http.exchange import Response
 from fastapi_core.registry import lifecycle
 from fastapi_core.registry.store import Page, retrying
@@ -44,17 +45,28 @@ def read_options(ctx: RequestContext) -> DeleteOptions:
         raise errors.bad_request(
             f'decoded object cannot be converted to DeleteOptions: no kind "DeleteOptions" in {kind}'
         )
+    version = _member(tree, "apiVersion", str) or ""
+    if version.count("/") > 1:
+        raise errors.bad_request(f"unexpected GroupVersion string: {version}")
     if ctx.audit is not None:
         ctx.audit.decoded({"kind": kind, "apiVersion": "v1", **tree})
     preconditions = _member(tree, "preconditions", dict) or {}
     return checked_delete(
-        dry_run=[str(v) for v in _member(tree, "dryRun", list) or []],
+        dry_run=_texts(tree, "dryRun"),
         grace=_member(tree, "gracePeriodSeconds", int),
         orphan=_member(tree, "orphanDependents", bool),
-        propagation=_member(tree, "propagationPolicy", str) or "",
+        propagation=_member(tree, "propagationPolicy", str),
         uid=_member(preconditions, "uid", str),
         resource_version=_member(preconditions, "resourceVersion", str),
     )
+
+
+def _texts(tree: dict[str, Any], name: str) -> list[str]:
+    """A list of texts, in which null counts as an empty one."""
+    values = ["" if value is None else value for value in _member(tree, name, list) or ()]
+    if not all(isinstance(value, str) for value in values):
+        raise errors.bad_request(f"json: cannot unmarshal into Go struct field DeleteOptions.{name} of type string")
+    return values
 
 
 def _options_tree(body: bytes, form: str) -> Any:
@@ -82,7 +94,8 @@ def deleter(scope: Scope) -> Endpoint:
     """DELETE .../NAME."""
 
     def delete(ctx: RequestContext) -> Awaitable[Response]:
-        render.check_form(render.media_type(ctx, scope), collection=False)
+        # Whether the answer can be given in the form asked for is told by the answer, when the object is gone.
+        _check_form(render.media_type(ctx, scope))
         options = read_options(ctx)
         return _delete(ctx, scope, options)
 
@@ -91,13 +104,23 @@ def deleter(scope: Scope) -> Endpoint:
 
 async def _delete(ctx: RequestContext, scope: Scope, options: DeleteOptions) -> Response:
     definition = scope.definition
-    if definition.kind == "Job" and definition.group == "batch" and not options.propagation and options.orphan is None:
-        ctx.warn(JOB_WARNING)
+    _warn_of_orphans(ctx, scope, options)
     obj, gone = await delete_object(ctx, scope, ctx.info.namespace, ctx.info.name, options)
     status = 202 if not gone and options.orphan is False else 200
     if gone and not definition.return_deleted:
         return _success(ctx, scope, obj)
     return render.one(ctx, scope, obj, status=status)
+
+
+def _warn_of_orphans(ctx: RequestContext, scope: Scope, options: DeleteOptions) -> None:
+    definition = scope.definition
+    if definition.kind == "Job" and definition.group == "batch" and not options.propagation and options.orphan is None:
+        ctx.warn(JOB_WARNING)
+
+
+def _check_form(media: MediaType) -> None:
+    """406 for what no answer can be; an object asked for as a list, or the other way round, is found out later."""
+    render.check_form(media, collection=media.as_kind.endswith("List"))
 
 
 def _success(ctx: RequestContext, scope: Scope, obj: CachedObject) -> Response:
@@ -153,8 +176,7 @@ def collection_deleter(scope: Scope) -> Endpoint:
     """DELETE of a collection: each object that matches, one after the other; answers the list."""
 
     def delete(ctx: RequestContext) -> Awaitable[Response]:
-        media = render.media_type(ctx, scope)
-        render.check_form(media, collection=True)
+        _check_form(render.media_type(ctx, scope))
         listing = list_options(ctx.request.query)
         matcher = scope.matcher(listing)
         options = read_options(ctx)
@@ -169,6 +191,7 @@ async def _collection(
     read = judged_page if scope.judges_views(matcher) else read_page
     found = read(scope, ctx.info.namespace, listing, matcher)
     page = found if isinstance(found, Page) else await found
+    _warn_of_orphans(ctx, scope, options)
     for obj in page.objects:
         try:
             await delete_object(ctx, scope, obj.namespace, obj.name, options)
@@ -177,4 +200,6 @@ async def _collection(
                 raise
         except StorageError as error:
             raise scope.store.write_error(error, obj.name) from error
-    return render.page(ctx, scope, render.media_type(ctx, scope), page, selected=matcher is not None)
+    media = render.media_type(ctx, scope)
+    render.check_form(media, collection=True)
+    return render.page(ctx, scope, media, page, selected=matcher is not None)

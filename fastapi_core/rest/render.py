@@ -204,7 +204,7 @@ def _binary_page(scope: Scope, media: MediaType, listing: Page, *, selected: boo
 def tree(ctx: RequestContext, content: Any, *, scope: Scope | None = None, status: int = 200) -> Response:
     """A document that is no stored object (Status, reviews, scale)."""
     media = media_type(ctx, scope)
-    if media.as_kind == "Table":
+    if media.as_kind == "Table" and content["kind"] != "Status":
         return document(ctx, media, _tree_table(ctx, content, media) + b"\n", status=status)
     if media.format == "protobuf":
         return binary(protobuf.answer(content), status=status)
