@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from dataclasses import replace
 from typing import Any
 
 from fastapi_core import errors
@@ -94,33 +95,26 @@ def deleter(scope: Scope) -> Endpoint:
     """DELETE .../NAME."""
 
     def delete(ctx: RequestContext) -> Awaitable[Response]:
-        # Whether the answer can be given in the form asked for is told by the answer, when the object is gone.
-        _check_form(render.media_type(ctx, scope))
-        options = read_options(ctx)
-        return _delete(ctx, scope, options)
+        media = render.media_type(ctx, scope)
+        return _delete(ctx, scope, media, read_options(ctx))
 
     return delete
 
 
-async def _delete(ctx: RequestContext, scope: Scope, options: DeleteOptions) -> Response:
+async def _delete(ctx: RequestContext, scope: Scope, media: MediaType, options: DeleteOptions) -> Response:
     definition = scope.definition
     _warn_of_orphans(ctx, scope, options)
     obj, gone = await delete_object(ctx, scope, ctx.info.namespace, ctx.info.name, options)
     status = 202 if not gone and options.orphan is False else 200
     if gone and not definition.return_deleted:
         return _success(ctx, scope, obj)
-    return render.one(ctx, scope, obj, status=status)
+    return render.one(ctx, scope, obj, status=status, media=media)
 
 
 def _warn_of_orphans(ctx: RequestContext, scope: Scope, options: DeleteOptions) -> None:
     definition = scope.definition
     if definition.kind == "Job" and definition.group == "batch" and not options.propagation and options.orphan is None:
         ctx.warn(JOB_WARNING)
-
-
-def _check_form(media: MediaType) -> None:
-    """406 for what no answer can be; an object asked for as a list, or the other way round, is found out later."""
-    render.check_form(media, collection=media.as_kind.endswith("List"))
 
 
 def _success(ctx: RequestContext, scope: Scope, obj: CachedObject) -> Response:
@@ -137,21 +131,25 @@ async def delete_object(
 ) -> tuple[CachedObject, bool]:
     """Delete, or start to; (the object as it was last, whether it is gone). `admitted`: another request has let it pass."""
 
+    def shown(old: dict[str, Any]) -> DeleteOptions:
+        space = scope.definition.kind == "Namespace" and not scope.definition.group
+        return replace(options, uid=old["metadata"]["uid"]) if space and options.uid is None else options
+
     async def attempt(current: CachedObject) -> tuple[CachedObject, bool]:
         pending = scope.ready((current,))
         if pending is not None:
             await pending
         old = scope.view(current).tree()
         lifecycle.check_preconditions(old, scope.definition, options.uid, options.resource_version)
-        if not admitted:
-            attributes = Attributes(
-                "DELETE", scope.definition, "", namespace, name, None, old, options.dry_run, ctx, options=options
-            )
-            await scope.admission.mutate(attributes)
-            await scope.admission.validate(attributes)
         plan = lifecycle.plan_deletion(
             scope.definition, old, grace=options.grace, orphan=options.orphan, propagation=options.propagation
         )
+        if not admitted and not plan.pending:
+            attributes = Attributes(
+                "DELETE", scope.definition, "", namespace, name, None, old, options.dry_run, ctx, options=shown(old)
+            )
+            await scope.admission.mutate(attributes)
+            await scope.admission.validate(attributes)
         return await _carry_out(scope, current, plan, dry_run=options.dry_run)
 
     obj, gone = await retrying(scope.store, namespace, name, attempt)
@@ -176,17 +174,17 @@ def collection_deleter(scope: Scope) -> Endpoint:
     """DELETE of a collection: each object that matches, one after the other; answers the list."""
 
     def delete(ctx: RequestContext) -> Awaitable[Response]:
-        _check_form(render.media_type(ctx, scope))
+        media = render.media_type(ctx, scope)
         listing = list_options(ctx.request.query)
         matcher = scope.matcher(listing)
         options = read_options(ctx)
-        return _collection(ctx, scope, listing, matcher, options)
+        return _collection(ctx, scope, media, listing, matcher, options)
 
     return delete
 
 
 async def _collection(
-    ctx: RequestContext, scope: Scope, listing: Any, matcher: Any, options: DeleteOptions
+    ctx: RequestContext, scope: Scope, media: MediaType, listing: Any, matcher: Any, options: DeleteOptions
 ) -> Response:
     read = judged_page if scope.judges_views(matcher) else read_page
     found = read(scope, ctx.info.namespace, listing, matcher)
@@ -200,6 +198,4 @@ async def _collection(
                 raise
         except StorageError as error:
             raise scope.store.write_error(error, obj.name) from error
-    media = render.media_type(ctx, scope)
-    render.check_form(media, collection=True)
     return render.page(ctx, scope, media, page, selected=matcher is not None)

@@ -6,6 +6,7 @@ from collections.abc import Awaitable
 
 from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
+from fastapi_core.codec.negotiate import MediaType
 from fastapi_core.http.exchange import Response
 from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest import render
@@ -19,6 +20,7 @@ def getter(scope: Scope) -> Endpoint:
 
     def get(ctx: RequestContext) -> Response | Awaitable[Response]:
         info = ctx.info
+        media = render.media_type(ctx, scope)
         version = ""
         if info.query:
             version = info.first("resourceVersion")
@@ -31,9 +33,9 @@ def getter(scope: Scope) -> Endpoint:
         else:
             pending = store.wait(revision_of(version))
         if pending is not None:
-            return _later(ctx, pending)
+            return _later(ctx, media, pending)
         obj = _find(ctx)
-        return render.one(ctx, scope, obj) if scope.is_ready((obj,)) else _readied(ctx, obj)
+        return _readied(ctx, media, obj) if scope.converts else render.one(ctx, scope, obj, media=media)
 
     def _find(ctx: RequestContext) -> CachedObject:
         info = ctx.info
@@ -42,11 +44,24 @@ def getter(scope: Scope) -> Endpoint:
             raise scope.not_found(info.name)
         return obj
 
-    async def _later(ctx: RequestContext, pending: Awaitable[None]) -> Response:
+    async def _later(ctx: RequestContext, media: MediaType, pending: Awaitable[None]) -> Response:
         await pending
-        return await _readied(ctx, _find(ctx))
+        obj = _find(ctx)
+        answer = _readied(ctx, media, obj) if scope.converts else render.one(ctx, scope, obj, media=media)
+        return answer if isinstance(answer, Response) else await answer
 
-    async def _readied(ctx: RequestContext, obj: CachedObject) -> Response:
-        return render.one(ctx, scope, await scope.readied(obj))
+    def _readied(ctx: RequestContext, media: MediaType, obj: CachedObject) -> Response | Awaitable[Response]:
+        """Reads that are to be consistent have a webhook convert each time, others take what it has converted before."""
+        asked = ctx.info.query and ctx.info.first("resourceVersion")
+        pending = scope.ready((obj,)) if asked else scope.anew(obj)
+        if pending is None:
+            return render.one(ctx, scope, obj, media=media)
+        return _converted(ctx, media, obj, pending)
+
+    async def _converted(
+        ctx: RequestContext, media: MediaType, obj: CachedObject, pending: Awaitable[None]
+    ) -> Response:
+        await pending
+        return render.one(ctx, scope, obj, media=media)
 
     return get

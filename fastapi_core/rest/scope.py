@@ -50,7 +50,7 @@ class Scope:
         guard: Guard | None = None,
     ) -> None:
         self.definition = definition
-        self.store = store
+        self.store = store.named(definition)
         self.admission = admission
         self.authorizer = authorizer
         """Asked again where one request turns out to be another verb; None: everything is allowed."""
@@ -118,6 +118,10 @@ class Scope:
 
     def ready(self, objects: Sequence[CachedObject]) -> Awaitable[None] | None:
         """None when they are ready, else what makes them so."""
+        return None
+
+    def anew(self, obj: CachedObject) -> Awaitable[None] | None:
+        """As `ready`, but what somebody else has to convert is converted again."""
         return None
 
     def judges_views(self, matcher: Matcher | None) -> bool:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         devices,
         flowcontrol,
         networking,
+        pod_status,
         pods,
         quotas,
         services,
@@ -35,6 +36,7 @@ else:
     devices = later("fastapi_core.apis.validation.devices")
     flowcontrol = later("fastapi_core.apis.validation.flowcontrol")
     networking = later("fastapi_core.apis.validation.networking")
+    pod_status = later("fastapi_core.apis.validation.pod_status")
     pods = later("fastapi_core.apis.validation.pods")
     quotas = later("fastapi_core.apis.validation.quotas")
     services = later("fastapi_core.apis.validation.services")
@@ -52,7 +54,7 @@ class Rules(NamedTuple):
 
 
 RULES: Final[dict[tuple[str, str], Callable[[], Rules]]] = {
-    ("", "Pod"): lambda: Rules(pods.pod, pods.pod_update, pods.pod_status),
+    ("", "Pod"): lambda: Rules(pods.pod, pods.pod_update, pod_status.pod_status),
     ("", "PodTemplate"): lambda: Rules(workloads.pod_template_kind),
     ("", "ReplicationController"): lambda: Rules(workloads.replication_controller, None, workloads.replicas_status),
     ("apps", "ControllerRevision"): lambda: Rules(workloads.controller_revision, workloads.controller_revision_update),
@@ -75,7 +77,7 @@ RULES: Final[dict[tuple[str, str], Callable[[], Rules]]] = {
     ("", "PersistentVolume"): lambda: Rules(storage.volume, storage.volume_update),
     ("", "PersistentVolumeClaim"): lambda: Rules(storage.claim, storage.claim_update),
     ("", "ResourceQuota"): lambda: Rules(quotas.resource_quota, quotas.resource_quota_update),
-    ("", "Service"): lambda: Rules(services.service, services.service_update, services.balancer_status),
+    ("", "Service"): lambda: Rules(services.service, services.service_update, services.service_status),
     ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): lambda: Rules(admission.mutating_policy),
     ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): lambda: Rules(admission.mutating_binding),
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): lambda: Rules(admission.mutating_configuration),
