@@ -29,6 +29,11 @@ JOB_WARNING = (
 )
 
 
+#: Kinds that all group versions have besides DeleteOptions, and what the reference calls the place where it looks for kinds.
+_UNVERSIONED = {"Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"}
+_SCHEME = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
+
+
 def read_options(ctx: RequestContext) -> DeleteOptions:
     """DeleteOptions of the body, or of the query when there is none (a body wins over the whole query)."""
     if not ctx.request.body:
@@ -41,14 +46,14 @@ def read_options(ctx: RequestContext) -> DeleteOptions:
         tree = {}
     if not isinstance(tree, dict):
         raise errors.bad_request("couldn't get version/kind; json parse error: not an object")
-    kind = tree.get("kind", "DeleteOptions")
-    if kind != "DeleteOptions":
-        raise errors.bad_request(
-            f'decoded object cannot be converted to DeleteOptions: no kind "DeleteOptions" in {kind}'
-        )
-    version = _member(tree, "apiVersion", str) or ""
+    kind = _member(tree, "kind", str) or "DeleteOptions"
+    version = _member(tree, "apiVersion", str) or "meta.k8s.io/v1"
     if version.count("/") > 1:
         raise errors.bad_request(f"unexpected GroupVersion string: {version}")
+    if kind in _UNVERSIONED:
+        raise errors.bad_request(f"converting (v1.{kind}) to (v1.DeleteOptions): unknown conversion")
+    if kind != "DeleteOptions":
+        raise errors.bad_request(f'no kind "{kind}" is registered for version "{version}" in scheme "{_SCHEME}"')
     if ctx.audit is not None:
         ctx.audit.decoded({"kind": kind, "apiVersion": "v1", **tree})
     preconditions = _member(tree, "preconditions", dict) or {}
@@ -123,7 +128,7 @@ def _success(ctx: RequestContext, scope: Scope, obj: CachedObject) -> Response:
     details = {k: v for k, v in details.items() if v}
     details["uid"] = obj.tree()["metadata"].get("uid", "")
     ctx.outcome = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
-    return render.tree(ctx, ctx.outcome, scope=scope)
+    return render.tree(ctx, ctx.outcome, scope=scope, tables=True)
 
 
 async def delete_object(
