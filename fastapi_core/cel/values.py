@@ -24,12 +24,13 @@ class UInt(int):
 
 
 class Timestamp:
-    """A moment: nanoseconds since 1970, within the years 1 to 9999."""
+    """A moment: nanoseconds since 1970, within the years 1 to 9999, and in what zone it is told (seconds east)."""
 
-    __slots__ = ("nanos",)
+    __slots__ = ("nanos", "offset")
 
-    def __init__(self, nanos: int) -> None:
+    def __init__(self, nanos: int, offset: int = 0) -> None:
         self.nanos = nanos
+        self.offset = offset
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Timestamp) and self.nanos == other.nanos
@@ -206,8 +207,10 @@ def key_of(value: Any) -> Any:
         return value
     if kind is bool:
         return _BOOL_KEYS[value]
-    if kind is float and value.is_integer():
-        return int(value)
+    if kind is float:
+        return int(value) if value.is_integer() else value
+    if value is None or kind is Timestamp or kind is Duration:
+        return value
     raise EvalError(f"unsupported key type: {type_name(value)}")
 
 
@@ -244,9 +247,9 @@ def add(left: Any, right: Any) -> Any:
     if isinstance(left, list) and isinstance(right, list):
         return [*left, *right]
     if kind is Timestamp and type(right) is Duration:
-        return _timestamp(left.nanos + right.nanos)
+        return _timestamp(left.nanos + right.nanos, left.offset)
     if kind is Duration and type(right) is Timestamp:
-        return _timestamp(left.nanos + right.nanos)
+        return _timestamp(left.nanos + right.nanos, right.offset)
     raise _no_operator(left, "_+_", _ADDERS)
 
 
@@ -274,7 +277,7 @@ def subtract(left: Any, right: Any) -> Any:
         if kind is Timestamp:
             return _duration(left.nanos - right.nanos)
     if kind is Timestamp and type(right) is Duration:
-        return _timestamp(left.nanos - right.nanos)
+        return _timestamp(left.nanos - right.nanos, left.offset)
     raise _no_operator(left, "_-_", _SUBTRACTORS)
 
 
@@ -352,16 +355,16 @@ _MIN_TIME: Final = -62135596800 * 10**9
 _MAX_TIME: Final = 253402300800 * 10**9
 
 
-def _timestamp(nanos: int) -> Timestamp:
+def _timestamp(nanos: int, offset: int = 0) -> Timestamp:
     if _MIN_TIME <= nanos < _MAX_TIME:
-        return Timestamp(nanos)
+        return Timestamp(nanos, offset)
     raise EvalError("timestamp overflow")
 
 
 def _duration(nanos: int) -> Duration:
     if INT_MIN <= nanos <= INT_MAX:
         return Duration(nanos)
-    raise EvalError("duration overflow")
+    raise EvalError("integer overflow")
 
 
 timestamp = _timestamp

@@ -107,7 +107,7 @@ class ResourceStore:
             return errors.too_large_resource_version(error.revision, self.cache.revision)
         if error.code is Code.COMPACTED:
             return errors.expired(TOO_OLD)
-        return errors.internal(str(error))
+        return _trouble(error)
 
     def list(
         self, namespace: str, matcher: Matcher | None, *, limit: int = 0, token: str = "", exact: int = 0
@@ -210,7 +210,7 @@ class ResourceStore:
             return errors.conflict(definition.plural, definition.group, name, CONFLICT_TEXT)
         if error.code is Code.TOO_LARGE:
             return errors.APIError("", "etcdserver: request is too large", code=500)
-        return errors.internal(str(error))
+        return _trouble(error)
 
     def _committed(self, key: str, revision: int, tree: Tree) -> CachedObject:
         """The object under its new revision: the cacher's own when nothing newer has come since."""
@@ -218,6 +218,16 @@ class ResourceStore:
         if obj is not None and obj.revision == revision:
             return obj
         return self.unsaved(tree, revision)
+
+
+def _trouble(error: StorageError) -> errors.APIError:
+    """A store that does not serve. What etcd says goes out as it is, as clients know it from the reference."""
+    if error.code is Code.TIMEOUT:
+        return errors.timeout("request did not complete within requested timeout - context deadline exceeded")
+    text = str(error)
+    if text.startswith(("etcdserver: ", "rpc error: ")):
+        return errors.APIError("", text, code=500)
+    return errors.internal(text)
 
 
 def encode_stored(definition: ResourceDefinition, tree: Tree, known: Tree | None = None) -> bytes:
@@ -245,16 +255,30 @@ async def retrying(
 ) -> Any:
     """Run `attempt` on the newest object until it does not lose the race for it (GuaranteedUpdate of the reference).
 
-    Bounded by the request's deadline, not by a count. NotFound when the object is gone.
+    Bounded by the request's deadline, not by a count. NotFound when the object is gone. A refusal counts only when it was
+    said of the newest state: where others write to the store, the cache is asked to catch up and, if there is news of the
+    object, the attempt is made again.
     """
+    behind = True
     while True:
-        current = store.get(namespace, name)
+        current = None
         try:
+            current = store.get(namespace, name)
             return await attempt(current)
         except StorageError as error:
             if error.code not in (Code.CONFLICT, Code.KEY_NOT_FOUND):
                 raise
             await store.settle(error)
+        except errors.APIError as error:
+            # What the store itself could not answer may have happened, and is not tried again.
+            answered = not isinstance(error.__cause__, StorageError)
+            pending = store.fresh() if behind and answered else None
+            if pending is None:
+                raise
+            behind = False
+            await pending
+            if store.cache.get(store.key(namespace, name)) is current:
+                raise
 
 
 def encode_token(revision: int, start: str, prefix: str) -> str:

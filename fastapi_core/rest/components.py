@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from fastapi_core._ext.objects import CachedObject
+from fastapi_core.codec.negotiate import LIST_TYPES
 from fastapi_core.http.client import Target, UpstreamError
 from fastapi_core.http.exchange import Header, Response
 from fastapi_core.registry.definition import Tree
@@ -35,8 +36,7 @@ class Components:
         return {"list": self._list, "get": self._get}
 
     def _list(self, ctx: RequestContext) -> Awaitable[Response]:
-        media = render.media_type(ctx)
-        render.check_form(media, collection=True)
+        media = render.media_type(ctx, None, LIST_TYPES)
         options = list_options(ctx.request.query)
         matcher = self._scope.matcher(options)
 
@@ -49,12 +49,13 @@ class Components:
         return answer()
 
     def _get(self, ctx: RequestContext) -> Awaitable[Response]:
+        media = render.media_type(ctx)
         name = ctx.info.name
         if name not in self.names():
             raise self._scope.not_found(name)
 
         async def answer() -> Response:
-            return render.one(ctx, self._scope, await self._object(name))
+            return render.one(ctx, self._scope, await self._object(name), media=media)
 
         return answer()
 

@@ -8,6 +8,7 @@ from functools import partial
 from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.admission.chain import Attributes
+from fastapi_core.codec.negotiate import MediaType
 from fastapi_core.http.exchange import Response
 from fastapi_core.patch.managers import manager_name
 from fastapi_core.registry import lifecycle
@@ -45,16 +46,15 @@ def creator(scope: Scope) -> Endpoint:
 
     def create(ctx: RequestContext) -> Awaitable[Response]:
         media = render.media_type(ctx, scope)
-        render.check_form(media, collection=False)
         options = write_options(ctx.request.query, "CreateOptions")
         tree = read_object(ctx, expected, options.field_validation)
-        return _commit(ctx, scope, tree, options)
+        return _commit(ctx, scope, media, tree, options)
 
     return create
 
 
-async def _commit(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions) -> Response:
-    return render.one(ctx, scope, await create_object(ctx, scope, tree, options), status=201)
+async def _commit(ctx: RequestContext, scope: Scope, media: MediaType, tree: Tree, options: WriteOptions) -> Response:
+    return render.one(ctx, scope, await create_object(ctx, scope, tree, options), status=201, media=media)
 
 
 def manager_of(ctx: RequestContext, options: WriteOptions) -> str:
@@ -71,9 +71,7 @@ async def create_object(
     `verb`: what the request asked for; another one than create needs the right to create as well. `applied`: it comes
     from an apply, which has set the owners of its fields."""
     definition = scope.definition
-    metadata = tree["metadata"] = dict(tree.get("metadata") or {})
-    if verb == "create":
-        lifecycle.wipe(metadata)
+    _own_metadata(tree, wipe=verb == "create")
     attributes = _decoded(ctx, scope, tree, options, applied=applied)
     pending = scope.admission.admit(attributes)
     if pending is not None:
@@ -109,6 +107,14 @@ async def create_object(
             if not generated or attempt == GENERATE_ATTEMPTS:
                 raise _not_unique(error) from error
     raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def _own_metadata(tree: Tree, *, wipe: bool) -> None:
+    """Metadata that may be changed. `wipe`: nothing is created on its way out."""
+    metadata = tree["metadata"] = dict(tree.get("metadata") or {})
+    if wipe:
+        for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+            metadata.pop(name, None)
 
 
 def _decoded(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions, *, applied: bool) -> Attributes:

@@ -9,6 +9,7 @@ from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.admission.chain import Attributes
 from fastapi_core.codec import decode, protobuf
+from fastapi_core.codec.negotiate import MediaType
 from fastapi_core.http.exchange import Response
 from fastapi_core.registry import lifecycle
 from fastapi_core.registry.store import Page, retrying
@@ -51,7 +52,7 @@ def read_options(ctx: RequestContext) -> DeleteOptions:
         dry_run=[str(v) for v in _member(tree, "dryRun", list) or []],
         grace=_member(tree, "gracePeriodSeconds", int),
         orphan=_member(tree, "orphanDependents", bool),
-        propagation=_member(tree, "propagationPolicy", str) or "",
+        propagation=_member(tree, "propagationPolicy", str),
         uid=_member(preconditions, "uid", str),
         resource_version=_member(preconditions, "resourceVersion", str),
     )
@@ -82,14 +83,13 @@ def deleter(scope: Scope) -> Endpoint:
     """DELETE .../NAME."""
 
     def delete(ctx: RequestContext) -> Awaitable[Response]:
-        render.check_form(render.media_type(ctx, scope), collection=False)
-        options = read_options(ctx)
-        return _delete(ctx, scope, options)
+        media = render.media_type(ctx, scope)
+        return _delete(ctx, scope, media, read_options(ctx))
 
     return delete
 
 
-async def _delete(ctx: RequestContext, scope: Scope, options: DeleteOptions) -> Response:
+async def _delete(ctx: RequestContext, scope: Scope, media: MediaType, options: DeleteOptions) -> Response:
     definition = scope.definition
     if definition.kind == "Job" and definition.group == "batch" and not options.propagation and options.orphan is None:
         ctx.warn(JOB_WARNING)
@@ -97,7 +97,7 @@ async def _delete(ctx: RequestContext, scope: Scope, options: DeleteOptions) -> 
     status = 202 if not gone and options.orphan is False else 200
     if gone and not definition.return_deleted:
         return _success(ctx, scope, obj)
-    return render.one(ctx, scope, obj, status=status)
+    return render.one(ctx, scope, obj, status=status, media=media)
 
 
 def _success(ctx: RequestContext, scope: Scope, obj: CachedObject) -> Response:
@@ -154,17 +154,16 @@ def collection_deleter(scope: Scope) -> Endpoint:
 
     def delete(ctx: RequestContext) -> Awaitable[Response]:
         media = render.media_type(ctx, scope)
-        render.check_form(media, collection=True)
         listing = list_options(ctx.request.query)
         matcher = scope.matcher(listing)
         options = read_options(ctx)
-        return _collection(ctx, scope, listing, matcher, options)
+        return _collection(ctx, scope, media, listing, matcher, options)
 
     return delete
 
 
 async def _collection(
-    ctx: RequestContext, scope: Scope, listing: Any, matcher: Any, options: DeleteOptions
+    ctx: RequestContext, scope: Scope, media: MediaType, listing: Any, matcher: Any, options: DeleteOptions
 ) -> Response:
     read = judged_page if scope.judges_views(matcher) else read_page
     found = read(scope, ctx.info.namespace, listing, matcher)
@@ -177,4 +176,4 @@ async def _collection(
                 raise
         except StorageError as error:
             raise scope.store.write_error(error, obj.name) from error
-    return render.page(ctx, scope, render.media_type(ctx, scope), page, selected=matcher is not None)
+    return render.page(ctx, scope, media, page, selected=matcher is not None)

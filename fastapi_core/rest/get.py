@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 
 from fastapi_core._ext.objects import CachedObject
+from fastapi_core.codec.negotiate import MediaType
 from fastapi_core.http.exchange import Response
 from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest import render
@@ -18,6 +19,7 @@ def getter(scope: Scope) -> Endpoint:
 
     def get(ctx: RequestContext) -> Response | Awaitable[Response]:
         info = ctx.info
+        media = render.media_type(ctx, scope)
         version = info.first("resourceVersion") if info.query else ""
         if not version:
             pending = store.fresh()
@@ -26,9 +28,9 @@ def getter(scope: Scope) -> Endpoint:
         else:
             pending = store.wait(revision_of(version))
         if pending is not None:
-            return _later(ctx, pending)
+            return _later(ctx, media, pending)
         obj = _find(ctx)
-        return render.one(ctx, scope, obj) if scope.is_ready((obj,)) else _readied(ctx, obj)
+        return render.one(ctx, scope, obj, media=media) if scope.is_ready((obj,)) else _readied(ctx, media, obj)
 
     def _find(ctx: RequestContext) -> CachedObject:
         info = ctx.info
@@ -37,11 +39,11 @@ def getter(scope: Scope) -> Endpoint:
             raise scope.not_found(info.name)
         return obj
 
-    async def _later(ctx: RequestContext, pending: Awaitable[None]) -> Response:
+    async def _later(ctx: RequestContext, media: MediaType, pending: Awaitable[None]) -> Response:
         await pending
-        return await _readied(ctx, _find(ctx))
+        return await _readied(ctx, media, _find(ctx))
 
-    async def _readied(ctx: RequestContext, obj: CachedObject) -> Response:
-        return render.one(ctx, scope, await scope.readied(obj))
+    async def _readied(ctx: RequestContext, media: MediaType, obj: CachedObject) -> Response:
+        return render.one(ctx, scope, await scope.readied(obj), media=media)
 
     return get

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from fastapi_core import errors
 from fastapi_core._ext.reqinfo import parse_query
 from fastapi_core.admission.chain import Attributes
+from fastapi_core.codec.negotiate import RESOURCE_TYPES
 from fastapi_core.errors import APIError, FieldError
 from fastapi_core.http.client import Target, UpstreamError
 from fastapi_core.http.exchange import Answer, Response
@@ -19,6 +20,7 @@ from fastapi_core.meta import time
 from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import Tree
 from fastapi_core.request.context import Endpoint, RequestContext
+from fastapi_core.rest import render
 from fastapi_core.rest.authorize import check_connect
 from fastapi_core.rest.backends import NODES, Backends
 from fastapi_core.rest.options import Query, first, flag, integer
@@ -118,7 +120,7 @@ def logger(scope: Scope, backends: Backends) -> Endpoint:
         target = node_target(backends, node, insecure=options.insecure)
         return _logs(ctx, backends, target, _path(pod, "containerLogs", container), options)
 
-    return logs
+    return render.negotiated(logs, produced=("text/plain", *RESOURCE_TYPES))
 
 
 def _path(pod: Tree, what: str, container: str = "") -> str:

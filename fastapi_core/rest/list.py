@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from fastapi_core import errors
 from fastapi_core._ext.selector import Matcher
-from fastapi_core.codec.negotiate import MediaType
+from fastapi_core.codec.negotiate import LIST_TYPES, MediaType
 from fastapi_core.http.exchange import Answer, Response
 from fastapi_core.registry.store import Page
 from fastapi_core.request.context import Endpoint, RequestContext
@@ -21,11 +21,10 @@ def lister(scope: Scope, watches: WatchServer) -> Endpoint:
     """GET of a collection."""
 
     def collection(ctx: RequestContext) -> Answer | Awaitable[Answer]:
+        media = render.media_type(ctx, scope, LIST_TYPES)
         options = list_options(ctx.request.query)
         if options.watch:
             return watches.start(ctx, scope, options)
-        media = render.media_type(ctx, scope)
-        render.check_form(media, collection=True)
         matcher = scope.matcher(options)
         if scope.judges_views(matcher):
             return _later(ctx, scope, media, matcher, judged_page(scope, ctx.info.namespace, options, matcher))

@@ -272,7 +272,7 @@ def delete_options_from_query(query: str) -> DeleteOptions:
         dry_run=list(values.get("dryRun", ())),
         grace=integer(values, "gracePeriodSeconds"),
         orphan=flag(values, "orphanDependents"),
-        propagation=first(values, "propagationPolicy"),
+        propagation=first(values, "propagationPolicy") if "propagationPolicy" in values else None,
     )
 
 
@@ -281,13 +281,13 @@ def checked_delete(
     dry_run: list[str],
     grace: int | None,
     orphan: bool | None,
-    propagation: str,
+    propagation: str | None,
     uid: str | None = None,
     resource_version: str | None = None,
 ) -> DeleteOptions:
     """DeleteOptions after the reference's validation; 422 with every problem."""
     problems = []
-    if propagation and orphan is not None:
+    if propagation is not None and orphan is not None:
         problems.append(
             FieldError(
                 "Invalid value",
@@ -296,7 +296,7 @@ def checked_delete(
                 propagation,
             )
         )
-    if propagation and propagation not in ("Foreground", "Background", "Orphan"):
+    if propagation is not None and propagation not in ("Foreground", "Background", "Orphan"):
         problems.append(
             FieldError(
                 "Unsupported value",
@@ -310,4 +310,4 @@ def checked_delete(
         raise errors.invalid("DeleteOptions", META_GROUP, "", problems)
     if grace is not None and grace < 0:
         grace = 1
-    return DeleteOptions(bool(dry_run), grace, orphan, propagation, uid, resource_version)
+    return DeleteOptions(bool(dry_run), grace, orphan, propagation or "", uid, resource_version)

@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from fastapi_core import errors
 from fastapi_core.codec import json as json_codec
 from fastapi_core.codec.decode import unknown
-from fastapi_core.codec.negotiate import MediaType
+from fastapi_core.codec.negotiate import MediaType, check_consumed
 from fastapi_core.http.exchange import Response
 from fastapi_core.patch import jsonpatch, merge, strategic
 from fastapi_core.registry.definition import Tree
@@ -29,6 +29,9 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 
+CUSTOM_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
+
 Engine = Callable[[Tree], Tree]
 
 
@@ -37,28 +40,35 @@ def patcher(scope: Scope, subresource: str = "") -> Endpoint:
     definition = scope.definition
 
     def patch(ctx: RequestContext) -> Awaitable[Response]:
+        form = patch_form(ctx, service=not definition.custom)
         media = render.media_type(ctx, scope)
-        render.check_form(media, collection=False)
-        form = patch_form(ctx)
         if ctx.audit is not None:
             ctx.audit.patch(ctx.request.body, "yaml" if form == APPLY_PATCH else "json")
         if form == APPLY_PATCH:
             return apply.apply(ctx, scope, media, subresource)
-        engine, problems = patch_engine(form, ctx.request.body, scope.type, custom=definition.custom)
         options = write_options(ctx.request.query, "PatchOptions")
+        try:
+            engine, problems = patch_engine(form, ctx.request.body, scope.type, custom=definition.custom)
+        except errors.APIError as error:
+            if error.code == 400:  # bodies are read once there is something to patch
+                scope.store.get(ctx.info.namespace, ctx.info.name)
+            raise
         return _patch(ctx, scope, media, engine, options, problems, subresource)
 
     return patch
 
 
-def patch_form(ctx: RequestContext) -> str:
-    """Media type of a patch body."""
-    return _form_of(ctx.request.header(b"content-type") or b"")
+def patch_form(ctx: RequestContext, *, service: bool) -> str:
+    """Media type of a patch body. `service`: the path is a built-in resource's, which has declared what it takes."""
+    header = ctx.request.header(b"content-type") or b""
+    if service:
+        check_consumed(header.decode("latin-1"), TYPES)
+    return _form_of(header)
 
 
 @lru_cache(maxsize=64)
 def _form_of(header: bytes) -> str:
-    return header.decode("latin-1").partition(";")[0].strip().lower()
+    return header.decode("latin-1").partition(";")[0]
 
 
 def patch_engine(form: str, body: bytes, type: Type, *, custom: bool) -> tuple[Engine, list[str]]:
@@ -67,9 +77,7 @@ def patch_engine(form: str, body: bytes, type: Type, *, custom: bool) -> tuple[E
 
     415 for another media type than the resource takes, 400 for a body that is no JSON.
     """
-    accepted = (
-        (JSON_PATCH, MERGE_PATCH, APPLY_PATCH) if custom else (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
-    )
+    accepted = CUSTOM_TYPES if custom else TYPES
     if form not in accepted:
         raise errors.unsupported_media_type(accepted)
     try:

@@ -147,7 +147,7 @@ def getter(scope: Scope) -> Endpoint:
     def _answer(ctx: RequestContext, obj: CachedObject) -> Response:
         parent, scaling = scope.view(obj).tree(), _scaling(scope)
         scaling.check(parent)
-        return render.tree(ctx, scaling.read(parent))
+        return render.tree(ctx, scaling.read(parent), tables=True)
 
     return get
 
@@ -173,7 +173,7 @@ def patcher(scope: Scope) -> Endpoint:
     """PATCH .../NAME/scale."""
 
     def patch(ctx: RequestContext) -> Awaitable[Response]:
-        form = patch_form(ctx)
+        form = patch_form(ctx, service=not scope.definition.custom)
         if ctx.audit is not None:
             ctx.audit.patch(ctx.request.body, "yaml" if form == APPLY_PATCH else "json")
         if form == APPLY_PATCH:
@@ -282,4 +282,4 @@ async def _write(ctx: RequestContext, scope: Scope, options: WriteOptions, scale
 
     shown = Shown(scaling.read, partial(from_scale, scaling))
     obj: CachedObject = await write(ctx, scope, change, options, "scale", applied=True, shown=shown)
-    return render.tree(ctx, scaling.read(scope.view(obj).tree()))
+    return render.tree(ctx, scaling.read(scope.view(obj).tree()), tables=True)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.admission.chain import Attributes
+from fastapi_core.codec.negotiate import MediaType
 from fastapi_core.http.exchange import Response
 from fastapi_core.patch.managers import same_but_time
 from fastapi_core.registry import lifecycle
@@ -45,14 +46,13 @@ def updater(scope: Scope, subresource: str = "") -> Endpoint:
 
     def update(ctx: RequestContext) -> Awaitable[Response]:
         media = render.media_type(ctx, scope)
-        render.check_form(media, collection=False)
         options = write_options(ctx.request.query, "UpdateOptions")
         tree = read_object(ctx, expected, options.field_validation)
         metadata = tree["metadata"] = dict(tree.get("metadata") or {})
         check_name(ctx, metadata)
         settle_namespace(scope, ctx.info.namespace, metadata)
         apply_defaults(scope.definition, tree)
-        return _put(ctx, scope, tree, options, subresource)
+        return _put(ctx, scope, media, tree, options, subresource)
 
     return update
 
@@ -87,18 +87,29 @@ def check_identity(scope: Scope, tree: Tree, name: str, namespace: str) -> None:
         metadata.pop("namespace", None)
 
 
-async def _put(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions, subresource: str) -> Response:
+async def _put(
+    ctx: RequestContext, scope: Scope, media: MediaType, tree: Tree, options: WriteOptions, subresource: str
+) -> Response:
     info = ctx.info
-    if (
-        scope.definition.create_on_update
-        and not subresource
-        and scope.store.cache.get(scope.store.key(info.namespace, info.name)) is None
-    ):
+    if scope.definition.create_on_update and not subresource and await _absent(scope, info.namespace, info.name):
         version = tree["metadata"].get("resourceVersion")
         if version in (None, "", "0"):
-            return render.one(ctx, scope, await create_object(ctx, scope, tree, options, verb="update"), status=201)
+            obj = await create_object(ctx, scope, tree, options, verb="update")
+            return render.one(ctx, scope, obj, status=201, media=media)
     obj = await write(ctx, scope, lambda current: _copy(tree), options, subresource, replace=True)
-    return render.one(ctx, scope, obj)
+    return render.one(ctx, scope, obj, media=media)
+
+
+async def _absent(scope: Scope, namespace: str, name: str) -> bool:
+    """Whether there is no such object, wherever it may have been written."""
+    store = scope.store
+    key = store.key(namespace, name)
+    if store.cache.get(key) is not None:
+        return False
+    pending = store.fresh()
+    if pending is not None:
+        await pending
+    return store.cache.get(key) is None
 
 
 def _copy(tree: Tree) -> Tree:

@@ -75,7 +75,7 @@ def schema(tree: Mapping[str, Any] | None) -> Form | None:
         "Properties": _named(tree.get("properties")),
         "AdditionalProperties": _or_bool(tree.get("additionalProperties")),
         "PatternProperties": _named(tree.get("patternProperties")),
-        "Dependencies": tree.get("dependencies"),
+        "Dependencies": _dependencies(tree.get("dependencies")),
         "AdditionalItems": _or_bool(tree.get("additionalItems")),
         "Definitions": _named(tree.get("definitions")),
         "ExternalDocs": None if docs is None else _pick(docs, (("Description", "description", ""), ("URL", "url", ""))),
@@ -100,6 +100,15 @@ def _several(value: Any) -> list[Form | None] | None:
 
 def _named(value: Any) -> Form | None:
     return {name: schema(value[name]) for name in sorted(value)} if isinstance(value, Mapping) else None
+
+
+def _dependencies(value: Any) -> Form | None:
+    if not isinstance(value, Mapping):
+        return None
+    return {
+        name: {"Schema": schema(inner), "Property": inner if isinstance(inner, list) else None}
+        for name, inner in sorted(value.items())
+    }
 
 
 def _or_bool(value: Any) -> Form | None:

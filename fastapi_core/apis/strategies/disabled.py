@@ -16,6 +16,8 @@ def drop_from_pod(spec: Tree) -> None:
             lifecycle = container.get("lifecycle")
             if lifecycle:
                 lifecycle.pop("stopSignal", None)
+            if lifecycle is not None and not any(value is not None for value in lifecycle.values()):
+                del container["lifecycle"]
     for volume in spec.get("volumes") or ():
         projected = volume.get("projected")
         if projected:

@@ -29,6 +29,10 @@ def _valid(new: Tree, old: Tree | None) -> list[FieldError]:
     return []
 
 
+def _nothing(new: Tree, old: Tree | None) -> None:
+    return None
+
+
 def _silent(new: Tree, old: Tree | None) -> list[str]:
     return []
 
@@ -49,6 +53,7 @@ class Special:
     warnings: Warn = _silent
     own_status: bool = False
     requester: Callable[[Tree, User], None] | None = None
+    canonicalize: Prepare = _nothing
 
 
 _GUARDED = Special(prepare_status=_guard)
@@ -60,7 +65,7 @@ _SPECIAL: dict[tuple[str, str], Special] = {
     ("", "Node"): Special(prepare=kinds.prepare_node, own_status=True),
     ("", "PersistentVolume"): Special(prepare=kinds.prepare_volume, prepare_status=kinds.prepare_volume_status),
     ("", "PersistentVolumeClaim"): Special(prepare=kinds.prepare_claim),
-    ("", "Pod"): Special(prepare=pods.prepare, prepare_status=pods.prepare_status),
+    ("", "Pod"): Special(prepare=pods.prepare, prepare_status=pods.prepare_status, canonicalize=pods.canonicalize),
     ("", "Service"): Special(prepare=services.prepare),
     ("apps", "DaemonSet"): Special(prepare=kinds.prepare_daemon_set),
     ("apps", "Deployment"): Special(prepare_status=kinds.keep_labels),
@@ -107,4 +112,5 @@ def strategy_for(group: str, kind: str, *, status: bool, generation: int, bump: 
         validate=validator(group, kind) or special.validate or _valid,
         warnings=WARNINGS.get((group, kind), special.warnings),
         requester=special.requester,
+        canonicalize=special.canonicalize,
     )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         devices,
         flowcontrol,
         networking,
+        pod_status,
         pods,
         quotas,
         services,
@@ -35,6 +36,7 @@ else:
     devices = later("fastapi_core.apis.validation.devices")
     flowcontrol = later("fastapi_core.apis.validation.flowcontrol")
     networking = later("fastapi_core.apis.validation.networking")
+    pod_status = later("fastapi_core.apis.validation.pod_status")
     pods = later("fastapi_core.apis.validation.pods")
     quotas = later("fastapi_core.apis.validation.quotas")
     services = later("fastapi_core.apis.validation.services")
@@ -52,7 +54,7 @@ class Rules(NamedTuple):
 
 
 RULES: Final[dict[tuple[str, str], Callable[[], Rules]]] = {
-    ("", "Pod"): lambda: Rules(pods.pod, pods.pod_update, pods.pod_status),
+    ("", "Pod"): lambda: Rules(pods.pod, pods.pod_update, pod_status.pod_status),
     ("", "PodTemplate"): lambda: Rules(workloads.pod_template_kind),
     ("", "ReplicationController"): lambda: Rules(workloads.replication_controller, None, workloads.replicas_status),
     ("apps", "ControllerRevision"): lambda: Rules(workloads.controller_revision, workloads.controller_revision_update),

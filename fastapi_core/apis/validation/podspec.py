@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fastapi_core.apis.validation import containers, formats, quantities, scheduling, security
+from fastapi_core.apis.validation.internal import shown
 from fastapi_core.apis.validation.labelling import annotations_at, labels, labels_at
 from fastapi_core.apis.validation.rules import (
     CHECK,
@@ -46,9 +47,9 @@ def _claims(items: list[Tree], path: str, report: Report) -> None:
         stated = [member for member in _CLAIM_MEMBERS if claim.get(member) is not None]
         if len(stated) > 1:
             text_ = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
-            report.invalid(at, claim, text_)
+            report.invalid(at, shown("core/v1.PodResourceClaim", claim), text_)
         elif not stated:
-            report.invalid(at, claim, f"must specify one of: {_CLAIM_NAMES}")
+            report.invalid(at, shown("core/v1.PodResourceClaim", claim), f"must specify one of: {_CLAIM_NAMES}")
         for member in stated:
             report.each_invalid(f"{at}.{member}", claim[member], formats.subdomain(claim[member]))
 
@@ -114,9 +115,9 @@ def _user_namespace(spec: Tree, path: str, report: Report) -> None:
         for index, container in enumerate(spec.get(name) or ()):
             if container.get("volumeDevices"):
                 report.forbidden(f"{path}.{name}[{index}].volumeDevices", text_)
-    for name, shown in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
+    for name, said in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
         if spec.get(name):
-            report.forbidden(f"{path}.{shown}", text_)
+            report.forbidden(f"{path}.{said}", text_)
 
 
 def _aliases(items: list[Tree], path: str, report: Report) -> None:

@@ -126,11 +126,11 @@ def _page_size(name: str, value: Quantity, path: str, report: Report) -> None:
     except ValueError:
         return
     if page.nanos > 0 and value.nanos % page.nanos:
-        report.invalid(path, str(value), f"must be a multiple of {name[len(HUGE) :]}")
+        report.invalid(path, str(value), f"{value} is not positive integer multiple of {name}")
 
 
 def _compare(name: str, request: Quantity, limits: dict[str, str], path: str, report: Report) -> None:
-    strict = extended(name) or name.startswith(HUGE) if "/" in name or name not in CONTAINER else False
+    strict = name not in CONTAINER and (name.startswith(HUGE) or not native(name))
     text = limits.get(name)
     if text is None:
         if strict:

@@ -121,6 +121,8 @@ def to_string(value: Any) -> str:
 def to_duration(value: Any) -> Duration:
     if type(value) is Duration:
         return value
+    if type(value) is int:
+        raise _bad("int", "google.protobuf.Duration")
     try:
         return times.parse_duration(value)
     except ValueError:
@@ -294,6 +296,7 @@ _CONVERSIONS: Final[list[tuple[str, Any]]] = [
         for kind, text in (("double", "double"), ("int64", "int"), ("string", "string"), ("uint64", "uint"))
     ],
     ("duration_to_duration duration(duration) -> duration", to_duration),
+    ("int64_to_duration duration(int) -> duration", to_duration),
     ("string_to_duration duration(string) -> duration", to_duration),
     ("to_dyn dyn(A) -> dyn", _same),
     *[
