@@ -293,9 +293,9 @@ def test_owners_of_parts_come_to_own_the_whole() -> None:
     ("spec", "problems"),
     [
         ({"nope": 1}, [(".spec.nope", "field not declared in schema")]),
-        ({"containers": "x"}, [(".spec.containers", 'expected list, got &{x}')]),
+        ({"containers": "x"}, [(".spec.containers", "expected list, got &{x}")]),
         ({"containers": [{"name": 1}]}, None),
-        ({"hostNetwork": "yes"}, [(".spec.hostNetwork", 'expected boolean, got &{yes}')]),
+        ({"hostNetwork": "yes"}, [(".spec.hostNetwork", "expected boolean, got &{yes}")]),
         (
             {"containers": [{"name": "a"}, {"name": "a"}]},
             [(".spec.containers", 'duplicate entries for key [name="a"]')],

@@ -17,7 +17,7 @@ LINES = 'yaml: unmarshal errors:\n  line 2: key "a" already set in map\n  line 3
     [
         ('unknown field "x"', ['unknown field "x"']),
         (LINES, ['line 2: key "a" already set in map', 'line 3: key "b" already set in map']),
-        ("error converting YAML to JSON: " + LINES.replace("\n  line 3: key \"b\" already set in map", ""), ['line 2: key "a" already set in map']),
+        ("error converting YAML to JSON: " + LINES[:60], ['line 2: key "a" already set in map']),
     ],
 )  # fmt: skip
 def test_lines_of_yaml_are_warnings_of_their_own(complaint: str, warnings: list[str]) -> None:
