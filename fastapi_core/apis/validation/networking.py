@@ -107,7 +107,7 @@ def ingress(tree: Tree, path: str, report: Report) -> None:
     rules, default = spec.get("rules") or (), spec.get("defaultBackend")
     if not rules and default is None:
         text_ = "either `defaultBackend` or `rules` must be specified"
-        report.invalid(".spec", shown("networking.k8s.io/v1.IngressSpec", spec), text_)
+        report.invalid(".spec", spec.get("rules"), text_)
     if default is not None:
         _backend(default, ".spec.defaultBackend", report)
     for index, rule in enumerate(rules):
