@@ -6,10 +6,10 @@ from fastapi_core.apis.defaulting.core import name_label
 from fastapi_core.apis.strategies.basics import Tree, desired, keep, keep_metadata
 from fastapi_core.errors import FieldError
 from fastapi_core.meta import names, time
+from fastapi_core.meta.names import TEMPLATE_GENERATION
 from fastapi_core.registry.metadata import qualified_finalizer
 from fastapi_core.request.context import User
 
-_TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 _HOSTNAME = "kubernetes.io/hostname"
 
 
@@ -92,11 +92,11 @@ def prepare_daemon_set(new: Tree, old: Tree | None) -> None:
     if old is None:
         number = 1
     else:
-        text = (old["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION, "0")
+        text = (old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "0")
         number = int(text) if text.isdigit() else 0
         if (new.get("spec") or {}).get("template") != (old.get("spec") or {}).get("template"):
             number += 1
-    annotations[_TEMPLATE_GENERATION] = str(number)
+    annotations[TEMPLATE_GENERATION] = str(number)
     metadata["annotations"] = annotations
 
 
