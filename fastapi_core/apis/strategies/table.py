@@ -18,7 +18,7 @@ from fastapi_core.apis.strategies.basics import (
 )
 from fastapi_core.apis.strategies.disabled import DROPPED
 from fastapi_core.apis.validation.index import validator
-from fastapi_core.apis.validation.warnings import WARNINGS
+from fastapi_core.apis.validation.warnings import STATUS_WARNINGS, WARNINGS
 from fastapi_core.errors import FieldError
 from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import Strategy
@@ -108,6 +108,7 @@ def strategy_for(group: str, kind: str, *, status: bool, generation: int, bump: 
         prepare_status=sequence(keep_desired, special.prepare_status, generations(kind, generation, bump=False)),
         validate=validator(group, kind) or special.validate or _valid,
         warnings=WARNINGS.get((group, kind), special.warnings),
+        status_warnings=STATUS_WARNINGS.get((group, kind), _silent),
         requester=special.requester,
         canonicalize=special.canonicalize,
     )

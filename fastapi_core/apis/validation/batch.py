@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fastapi_core.apis.validation import cron, formats
+from fastapi_core.apis.validation.indexes import count as count_indexes
 from fastapi_core.apis.validation.internal import shown
 from fastapi_core.apis.validation.labelling import matches, selectable, selector
 from fastapi_core.apis.validation.podspec import pod_template
@@ -117,33 +118,6 @@ def _failure_policy(spec: Tree, path: str, report: Report) -> None:
         _failure_rule(rule, spec, names, f"{at}[{index}]", report)
 
 
-def _count_indexes(value: str, completions: int) -> int:
-    """How many indexes a list of ranges names; ValueError tells what is wrong with it."""
-    total, last = 0, -1
-    if not value:
-        return 0
-    for part in value.split(","):
-        ends = part.split("-")
-        if len(ends) > 2:
-            rule = "violates the requirement that an index interval can have at most two parts separated by '-'"
-            raise ValueError(f'the fragment "{part}" {rule}')
-        numbers = []
-        for end in ends:
-            if not end.isascii() or not end.lstrip("-").isdigit():
-                raise ValueError(f'cannot convert string to integer for index: "{end}"')
-            number = int(end)
-            if number >= completions:
-                raise ValueError(f'too large index: "{end}"')
-            numbers.append(number)
-        if last >= numbers[0]:
-            raise ValueError(f"non-increasing order, previous: {last}, current: {numbers[0]}")
-        if len(numbers) == 2 and numbers[0] >= numbers[1]:
-            raise ValueError(f"non-increasing order, previous: {numbers[0]}, current: {numbers[1]}")
-        total += numbers[-1] - numbers[0] + 1
-        last = numbers[-1]
-    return total
-
-
 def _success_policy(spec: Tree, path: str, report: Report) -> None:
     rules = spec["successPolicy"].get("rules") or []
     completions = spec.get("completions") or 0
@@ -161,7 +135,7 @@ def _success_policy(spec: Tree, path: str, report: Report) -> None:
             if len(indexes) > 64 * 1024:
                 report.too_long(at + ".succeededIndexes", 64 * 1024)
             try:
-                total = _count_indexes(indexes, completions)
+                total = count_indexes(indexes, completions)
             except ValueError as error:
                 report.invalid(at + ".succeededIndexes", indexes, f"error parsing succeededIndexes: {error}")
         if count is None:

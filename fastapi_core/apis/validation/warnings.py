@@ -220,6 +220,33 @@ def service(new: Tree, old: Tree | None) -> list[str]:
     return out
 
 
+def balancer_status(new: Tree, old: Tree | None) -> list[str]:
+    status: Tree = (new.get("status") or {}).get("loadBalancer") or {}
+    return [
+        warning
+        for index, item in enumerate(status.get("ingress") or ())
+        if item.get("ip")
+        for warning in address_warnings(item["ip"], f"status.loadBalancer.ingress[{index}]")
+    ]
+
+
+def pod_status(new: Tree, old: Tree | None) -> list[str]:
+    status: Tree = new.get("status") or {}
+    return [
+        warning
+        for member in ("podIPs", "hostIPs")
+        for index, item in enumerate(status.get(member) or ())
+        for warning in address_warnings(item.get("ip") or "", f"status.{member}[{index}].ip")
+    ]
+
+
+STATUS_WARNINGS: Final[dict[tuple[str, str], Warn]] = {
+    ("", "Pod"): pod_status,
+    ("", "Service"): balancer_status,
+    ("networking.k8s.io", "Ingress"): balancer_status,
+}
+
+
 def endpoints(new: Tree, old: Tree | None) -> list[str]:
     """About addresses, unless the controller wrote them."""
     if _label(new, "endpoints.kubernetes.io/managed-by") == "endpoint-controller":
