@@ -157,7 +157,7 @@ def _narrowed(spec: Tree, before: Tree, report: Report) -> None:
     terms = (node or {}).get("nodeSelectorTerms") or []
     terms_before = node_before.get("nodeSelectorTerms") or []
     if terms_before and len(terms) != len(terms_before):
-        report.invalid(at, [shown("core/v1.NodeSelectorTerm", term) for term in terms], _TERMS)
+        report.invalid(at, [shown("core/v1.NodeSelectorTerm", term) for term in terms] or None, _TERMS)
         return
     for index, (term, earlier) in enumerate(zip(terms, terms_before, strict=False)):
         if not _only_added(term, earlier):
@@ -184,11 +184,9 @@ def _fixed(spec: Tree, before: Tree, *, gated: bool) -> Tree:
         out["terminationGracePeriodSeconds"] = grace
     if gated:
         out.pop("nodeSelector", None)
-        affinity = dict(out.get("affinity") or {})
-        node = dict(affinity.get("nodeAffinity") or {})
-        node.pop(_REQUIRED, None)
-        affinity["nodeAffinity"] = node or None
-        affinity = {name: value for name, value in affinity.items() if value is not None}
+        affinity = {
+            name: value for name, value in (out.get("affinity") or {}).items() if name != "nodeAffinity" and value
+        }
         out.pop("affinity", None)
         if affinity:
             out["affinity"] = affinity
