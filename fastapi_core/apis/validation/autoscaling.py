@@ -148,7 +148,7 @@ def _metric(metric: Tree, path: str, report: Report) -> None:
         return
     if own not in present:
         report.required(f"{path}.{own}", "must populate information for the given metric source")
-    for name in present:
+    for name in present if len(present) != 1 else ():
         if name != own:
             report.forbidden(f"{path}.{name}", _ONLY)
 

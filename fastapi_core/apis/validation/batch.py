@@ -69,7 +69,7 @@ def _exit_codes(tree: Tree, names: set[str], path: str, report: Report) -> None:
         report.unsupported(path + ".operator", operator, ("In", "NotIn"))
     at = path + ".values"
     if not values:
-        report.invalid(at, None, "at least one value is required")
+        report.invalid(at, tree.get("values"), "at least one value is required")
     elif len(values) > 255:
         report.too_many(at, len(values), 255)
     seen: set[int] = set()

@@ -248,7 +248,7 @@ def network_policy(tree: Tree, path: str, report: Report) -> None:
         return
     for index, kind in enumerate(kinds):
         if kind not in ("Ingress", "Egress"):
-            report.unsupported(f".spec.policyTypes[{index}]", kind, ("Egress", "Ingress"))
+            report.unsupported(f".spec.policyTypes[{index}]", kind, ("Ingress", "Egress"))
 
 
 # Address ranges
