@@ -78,7 +78,11 @@ _SPECIAL: dict[tuple[str, str], Special] = {
     ("flowcontrol.apiserver.k8s.io", "FlowSchema"): _GUARDED,
     ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): _GUARDED,
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): _GUARDED,
+    ("networking.k8s.io", "ServiceCIDR"): _GUARDED,
+    ("resource.k8s.io", "DeviceTaintRule"): _GUARDED,
     ("resource.k8s.io", "ResourceClaim"): _GUARDED,
+    ("resource.k8s.io", "ResourcePoolStatusRequest"): _GUARDED,
+    ("scheduling.k8s.io", "PodGroup"): _GUARDED,
     ("apiregistration.k8s.io", "APIService"): _GUARDED,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): Special(
         prepare=kinds.prepare_definition, prepare_status=kinds.prepare_definition_status
