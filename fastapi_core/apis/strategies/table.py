@@ -69,7 +69,7 @@ _SPECIAL: dict[tuple[str, str], Special] = {
     ("", "PersistentVolumeClaim"): Special(prepare=kinds.prepare_claim),
     ("", "Pod"): Special(prepare=pods.prepare, prepare_status=pods.prepare_status, canonicalize=pods.canonicalize),
     ("", "Service"): Special(prepare=services.prepare, canonicalize=services.canonicalize),
-    ("apps", "DaemonSet"): Special(prepare=kinds.prepare_daemon_set),
+    ("apps", "DaemonSet"): Special(prepare=kinds.prepare_daemon_set, prepare_status=kinds.prepare_daemon_set_status),
     ("apps", "Deployment"): Special(prepare_status=kinds.keep_labels),
     ("apps", "StatefulSet"): Special(prepare=kinds.prepare_stateful_set),
     ("batch", "Job"): Special(prepare=kinds.prepare_job),

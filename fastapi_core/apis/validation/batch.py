@@ -235,7 +235,7 @@ def _generated(tree: Tree, report: Report) -> None:
         if key not in labels:
             report.required(at, f"must be '{value}'")
         elif labels[key] != value:
-            report.invalid(".spec.template.metadata.labels", labels, f"must be '{value}'")
+            report.invalid(at, labels, f"must be '{value}'")
     if selectable(chosen) and not matches(chosen, expected):
         report.invalid(".spec.selector", chosen, "`selector` not auto-generated")
 

@@ -48,7 +48,7 @@ def pod(tree: Tree, path: str, report: Report) -> None:
                 if source.get("serviceAccountToken") is not None:
                     at = f".spec.volumes[{index}].projected.sources[{number}].serviceAccountToken"
                     report.forbidden(at, "must not be specified when serviceAccountName is not set")
-    for kind in ("containers", "initContainers"):
+    for kind in ("containers", "initContainers", "ephemeralContainers"):
         if spec.get(kind):
             _images(spec[kind], f".spec.{kind}", report)
     if report.old is None:
@@ -185,7 +185,9 @@ def _fixed(spec: Tree, before: Tree, *, gated: bool) -> Tree:
     if gated:
         out.pop("nodeSelector", None)
         affinity = {
-            name: value for name, value in (out.get("affinity") or {}).items() if name != "nodeAffinity" and value
+            name: value
+            for name, value in (out.get("affinity") or {}).items()
+            if name != "nodeAffinity" and value is not None
         }
         out.pop("affinity", None)
         if affinity:

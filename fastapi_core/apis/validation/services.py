@@ -409,6 +409,8 @@ _SLICE_FIXED = immutable("addressType")
 
 def endpoint_slice_update(tree: Tree, path: str, report: Report) -> None:
     endpoint_slice(tree, path, report)
+    if (tree.get("endpoints") or []) == ((report.old or {}).get("endpoints") or []):
+        report[:] = [error for error in report if not error.field.startswith("endpoints")]
     _SLICE_FIXED(tree, "", report)
 
 

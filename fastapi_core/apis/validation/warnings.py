@@ -86,6 +86,16 @@ def templated(path: str, *, named: bool = True, former: bool = False) -> Warn:
     return warn
 
 
+_DAEMON = templated("spec.template", named=False)
+
+
+def daemon_set(new: Tree, old: Tree | None) -> list[str]:
+    """When the template changed."""
+    if old is not None and _at(new, "spec.template") == _at(old, "spec.template"):
+        return []
+    return _DAEMON(new, old)
+
+
 _STATEFUL = templated("spec.template", named=False)
 _MANY: Final = (
     "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes might not "
@@ -351,7 +361,7 @@ WARNINGS: Final[dict[tuple[str, str], Warn]] = {
     ("", "Service"): service,
     ("", "ServiceAccount"): service_account,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): definition,
-    ("apps", "DaemonSet"): templated("spec.template", named=False),
+    ("apps", "DaemonSet"): daemon_set,
     ("apps", "Deployment"): templated("spec.template"),
     ("apps", "ReplicaSet"): templated("spec.template"),
     ("apps", "StatefulSet"): stateful_set,
