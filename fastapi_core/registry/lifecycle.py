@@ -92,7 +92,8 @@ def before_update(definition: ResourceDefinition, tree: Tree, old: Tree, prepare
     problems += strategy.validate(tree, old)
     if problems:
         raise invalid(definition, metadata.get("name", ""), problems)
-    warnings = strategy.warnings(tree, old)
+    warn = strategy.status_warnings if prepare is strategy.prepare_status else strategy.warnings
+    warnings = warn(tree, old)
     strategy.canonicalize(tree, old)
     return warnings
 

@@ -100,6 +100,15 @@ def prepare_daemon_set(new: Tree, old: Tree | None) -> None:
     metadata["annotations"] = annotations
 
 
+def prepare_daemon_set_status(new: Tree, old: Tree | None) -> None:
+    """The count is part of what is wanted."""
+    metadata: Tree = new["metadata"]
+    before = ((old or {}).get("metadata") or {}).get("annotations") or {}
+    if _TEMPLATE_GENERATION in before:
+        annotations = {**(metadata.get("annotations") or {}), _TEMPLATE_GENERATION: before[_TEMPLATE_GENERATION]}
+        metadata["annotations"] = annotations
+
+
 def prepare_stateful_set(new: Tree, old: Tree | None) -> None:
     """Drops the setting of a feature that is off."""
     rolling = ((new.get("spec") or {}).get("updateStrategy") or {}).get("rollingUpdate")
@@ -127,8 +136,8 @@ def prepare_job(new: Tree, old: Tree | None) -> None:
     inherits = own is None or own == labels
     for prefix in ("", "batch.kubernetes.io/"):
         if uid:
-            labels[f"{prefix}controller-uid"] = uid
-        labels[f"{prefix}job-name"] = name
+            labels.setdefault(f"{prefix}controller-uid", uid)
+        labels.setdefault(f"{prefix}job-name", name)
     template_metadata["labels"] = dict(sorted(labels.items()))
     if inherits:
         metadata["labels"] = dict(template_metadata["labels"])

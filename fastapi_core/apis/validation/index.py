@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         definitions,
         devices,
         flowcontrol,
+        job_status,
         networking,
         pod_status,
         pods,
@@ -35,6 +36,7 @@ else:
     definitions = later("fastapi_core.apis.validation.definitions")
     devices = later("fastapi_core.apis.validation.devices")
     flowcontrol = later("fastapi_core.apis.validation.flowcontrol")
+    job_status = later("fastapi_core.apis.validation.job_status")
     networking = later("fastapi_core.apis.validation.networking")
     pod_status = later("fastapi_core.apis.validation.pod_status")
     pods = later("fastapi_core.apis.validation.pods")
@@ -68,7 +70,7 @@ RULES: Final[dict[tuple[str, str], Callable[[], Rules]]] = {
     ("apps", "StatefulSet"): lambda: Rules(
         workloads.stateful_set, workloads.stateful_set_update, workloads.stateful_status
     ),
-    ("batch", "Job"): lambda: Rules(batch.job, batch.job_update),
+    ("batch", "Job"): lambda: Rules(batch.job, batch.job_update, job_status.job_status),
     ("batch", "CronJob"): lambda: Rules(batch.cron_job),
     ("", "Endpoints"): lambda: Rules(services.endpoints),
     ("", "Event"): lambda: Rules(access.core_event),
@@ -90,7 +92,9 @@ RULES: Final[dict[tuple[str, str], Callable[[], Rules]]] = {
         definitions.definition, definitions.definition_update
     ),
     ("apiregistration.k8s.io", "APIService"): lambda: Rules(access.api_service),
-    ("autoscaling", "HorizontalPodAutoscaler"): lambda: Rules(autoscaling.autoscaler),
+    ("autoscaling", "HorizontalPodAutoscaler"): lambda: Rules(
+        autoscaling.autoscaler, None, autoscaling.autoscaler_status
+    ),
     ("certificates.k8s.io", "CertificateSigningRequest"): lambda: Rules(
         access.certificate_request, access.certificate_request_update
     ),
