@@ -110,6 +110,11 @@ def _make(type_: Type) -> Shape:
         return _FORMS[type_.json][0]
     if type_.map_type == "atomic":
         return _WHOLE_OBJECT
+    return _granular(type_)
+
+
+def _granular(type_: Type) -> Shape:
+    """An object whose members are owned one by one."""
 
     def members() -> Mapping[str, Member]:
         known = {name: _member(field) for name, field in type_.fields.items()}
@@ -139,6 +144,8 @@ def _value_shape(field: Field) -> Shape:
     if field.scalar:
         return _SCALARS[_SCALAR_NAMES[field.scalar]]
     assert field.type is not None
+    if field.map_type == "granular" and field.type.map_type == "atomic":
+        return _granular(field.type)
     return shape_of(field.type)
 
 

@@ -43,14 +43,13 @@ def new_uid() -> str:
 
 
 def invalid(definition: ResourceDefinition, name: str, problems: list[FieldError]) -> errors.APIError:
-    return errors.invalid(definition.kind, definition.group, name, problems)
+    # By the group it is kept in: events of both groups are those of the core.
+    return errors.invalid(definition.kind, definition.storage_group, name, problems)
 
 
 def before_create(definition: ResourceDefinition, tree: Tree) -> list[str]:
     """Stamp and check a new object; returns warnings, raises Invalid with every error."""
     metadata = tree["metadata"]
-    if metadata.get("resourceVersion") not in (None, "", "0"):
-        raise errors.APIError("", "resourceVersion should not be set on objects to be created", code=500)
     for name in ("resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"):
         metadata.pop(name, None)
     metadata["uid"] = new_uid()
@@ -86,7 +85,9 @@ def before_update(definition: ResourceDefinition, tree: Tree, old: Tree, prepare
     problems = validate_metadata(tree, old, definition=definition) + strategy.validate(tree, old)
     if problems:
         raise invalid(definition, metadata.get("name", ""), problems)
-    warnings = strategy.warnings(tree, old)
+    # Status writers of the kinds of the reference warn of nothing.
+    quiet = not definition.custom and prepare is strategy.prepare_status
+    warnings = [] if quiet else strategy.warnings(tree, old)
     strategy.canonicalize(tree, old)
     return warnings
 

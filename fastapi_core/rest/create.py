@@ -81,6 +81,7 @@ async def create_object(
         await scope.guard(ctx, tree, None)
     if verb != "create":
         await check_create(ctx, scope)
+    versioned = not options.dry_run and metadata.get("resourceVersion") not in (None, "", "0")
     generated = not metadata.get("name") and bool(metadata.get("generateName"))
     for attempt in range(1, GENERATE_ATTEMPTS + 1):
         if generated:
@@ -96,6 +97,8 @@ async def create_object(
         if pending is not None:
             await pending
         try:
+            if versioned:
+                raise errors.APIError("", "resourceVersion should not be set on objects to be created", code=500)
             return await _store(scope, tree, dry_run=options.dry_run, applied=applied)
         except errors.APIError as error:
             if attributes.undo:

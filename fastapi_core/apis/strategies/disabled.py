@@ -49,6 +49,12 @@ def lease(new: Tree, old: Tree | None) -> None:
         spec.pop(name, None)
 
 
+def csi_driver(new: Tree, old: Tree | None) -> None:
+    """Nodes that have no driver yet."""
+    if old is None or (old.get("spec") or {}).get("preventPodSchedulingIfMissing") is None:
+        (new.get("spec") or {}).pop("preventPodSchedulingIfMissing", None)
+
+
 DROPPED = {
     ("", "Pod"): pod,
     ("", "PodTemplate"): pod_template_kind,
@@ -60,4 +66,5 @@ DROPPED = {
     ("batch", "CronJob"): cron_job,
     ("batch", "Job"): workload,
     ("coordination.k8s.io", "Lease"): lease,
+    ("storage.k8s.io", "CSIDriver"): csi_driver,
 }

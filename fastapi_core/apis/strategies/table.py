@@ -55,9 +55,10 @@ _GUARDED = Special(prepare_status=_guard)
 _SPECIAL: dict[tuple[str, str], Special] = {
     ("", "ConfigMap"): Special(validate=config.validate_config_map),
     ("", "Secret"): Special(prepare=config.keep_type, validate=config.validate_secret),
+    ("", "ServiceAccount"): Special(prepare=config.only_names),
     ("", "LimitRange"): Special(prepare=kinds.prepare_limit_range),
     ("", "Namespace"): Special(prepare=kinds.prepare_namespace, validate=kinds.validate_namespace),
-    ("", "Node"): Special(prepare=kinds.prepare_node, own_status=True),
+    ("", "Node"): Special(prepare=kinds.prepare_node, prepare_status=kinds.prepare_node_status, own_status=True),
     ("", "PersistentVolume"): Special(prepare=kinds.prepare_volume, prepare_status=kinds.prepare_volume_status),
     ("", "PersistentVolumeClaim"): Special(prepare=kinds.prepare_claim),
     ("", "Pod"): Special(prepare=pods.prepare, prepare_status=pods.prepare_status),

@@ -346,46 +346,6 @@ def runtime_class_update(tree: Tree, path: str, report: Report) -> None:
     _HANDLER_FIXED(tree, "", report)
 
 
-# Events
-
-_EVENT_FIELDS: Final = ("reason", "action", "type")
-
-
-def core_event(tree: Tree, path: str, report: Report) -> None:
-    """Old events are free; those that carry an event time follow the rules of the new kind.
-
-    An event lies in the namespace of what it is about, if that is said completely.
-    """
-    metadata: Tree = tree.get("metadata") or {}
-    namespace = metadata.get("namespace") or ""
-    reference: Tree = tree.get("involvedObject") or {}
-    involved = reference.get("namespace") or ""
-    if involved:
-        wrong = bool(reference.get("apiVersion")) and involved != namespace
-    else:
-        wrong = namespace not in ("", "default", "kube-system")
-    if wrong:
-        report.invalid(".involvedObject.namespace", involved, "does not match event.namespace")
-    if tree.get("eventTime") is None:
-        return
-    controller, instance = tree.get("reportingComponent") or "", tree.get("reportingInstance") or ""
-    if not controller:
-        report.required(".reportingComponent")
-    report.each_invalid(".reportingComponent", controller, formats.qualified(controller))
-    _limited(".reportingInstance", instance, report)
-    _limited(".action", tree.get("action") or "", report)
-    _limited(".reason", tree.get("reason") or "", report)
-    if len((tree.get("message") or "").encode()) > 1024:
-        report.invalid(".message", "", "can have at most 1024 characters")
-
-
-def _limited(path: str, value: str, report: Report) -> None:
-    if not value:
-        report.required(path)
-    elif len(value) > 128:
-        report.invalid(path, value, "can have at most 128 characters")
-
-
 def pod_disruption_budget(tree: Tree, path: str, report: Report) -> None:
     spec: Tree = tree.get("spec") or {}
     least, most = spec.get("minAvailable"), spec.get("maxUnavailable")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         batch,
         definitions,
         devices,
+        events,
         flowcontrol,
         networking,
         pods,
@@ -33,6 +34,7 @@ else:
     batch = later("fastapi_core.apis.validation.batch")
     definitions = later("fastapi_core.apis.validation.definitions")
     devices = later("fastapi_core.apis.validation.devices")
+    events = later("fastapi_core.apis.validation.events")
     flowcontrol = later("fastapi_core.apis.validation.flowcontrol")
     networking = later("fastapi_core.apis.validation.networking")
     pods = later("fastapi_core.apis.validation.pods")
@@ -69,12 +71,15 @@ RULES: Final[dict[tuple[str, str], Callable[[], Rules]]] = {
     ("batch", "Job"): lambda: Rules(batch.job, batch.job_update),
     ("batch", "CronJob"): lambda: Rules(batch.cron_job),
     ("", "Endpoints"): lambda: Rules(services.endpoints),
-    ("", "Event"): lambda: Rules(access.core_event),
+    ("", "Event"): lambda: Rules(events.core_event),
+    ("events.k8s.io", "Event"): lambda: Rules(events.event, events.event_update),
     ("", "LimitRange"): lambda: Rules(quotas.limit_range),
     ("", "Node"): lambda: Rules(quotas.node, quotas.node_update, quotas.node_status),
     ("", "PersistentVolume"): lambda: Rules(storage.volume, storage.volume_update),
-    ("", "PersistentVolumeClaim"): lambda: Rules(storage.claim, storage.claim_update),
-    ("", "ResourceQuota"): lambda: Rules(quotas.resource_quota, quotas.resource_quota_update),
+    ("", "PersistentVolumeClaim"): lambda: Rules(storage.claim, storage.claim_update, storage.claim_status),
+    ("", "ResourceQuota"): lambda: Rules(
+        quotas.resource_quota, quotas.resource_quota_update, quotas.resource_quota_status
+    ),
     ("", "Service"): lambda: Rules(services.service, services.service_update, services.balancer_status),
     ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): lambda: Rules(admission.mutating_policy),
     ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): lambda: Rules(admission.mutating_binding),
@@ -121,7 +126,9 @@ RULES: Final[dict[tuple[str, str], Callable[[], Rules]]] = {
     ),
     ("storage.k8s.io", "StorageClass"): lambda: Rules(storage_kinds.storage_class, storage_kinds.storage_class_update),
     ("storage.k8s.io", "VolumeAttachment"): lambda: Rules(
-        storage_kinds.volume_attachment, storage_kinds.volume_attachment_update
+        storage_kinds.volume_attachment,
+        storage_kinds.volume_attachment_update,
+        storage_kinds.volume_attachment_status,
     ),
     ("storage.k8s.io", "VolumeAttributesClass"): lambda: Rules(
         storage_kinds.attributes_class, storage_kinds.attributes_class_update

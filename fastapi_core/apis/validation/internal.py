@@ -13,8 +13,26 @@ _NAMES = {
     "podIP": "PodIP", "podIPs": "PodIPs", "podCIDR": "PodCIDR", "podCIDRs": "PodCIDRs", "cidr": "CIDR",
     "externalID": "ExternalID", "providerID": "ProviderID", "httpGet": "HTTPGet", "url": "URL", "caBundle": "CABundle",
     "fsGroup": "FSGroup", "fsGroupChangePolicy": "FSGroupChangePolicy", "nodeID": "NodeID", "qosClass": "QOSClass",
+    "awsElasticBlockStore": "AWSElasticBlockStore", "cephfs": "CephFS", "csi": "CSI", "fc": "FC", "fsType": "FSType",
+    "gcePersistentDisk": "GCEPersistentDisk", "iscsi": "ISCSI", "nfs": "NFS", "rbd": "RBD", "storageos": "StorageOS",
+    "pdName": "PDName", "iqn": "IQN", "iscsiInterface": "ISCSIInterface", "wwids": "WWIDs", "sslEnabled": "SSLEnabled",
+    "httpHeaders": "HTTPHeaders", "tty": "TTY", "grpc": "GRPC", "tcpSocket": "TCPSocket", "gid": "GID",
+    "dnsConfig": "DNSConfig", "dnsPolicy": "DNSPolicy", "os": "OS", "seLinuxChangePolicy": "SELinuxChangePolicy",
+    "ipMode": "IPMode", "ipFamilies": "IPFamilies", "ipFamilyPolicy": "IPFamilyPolicy", "osImage": "OSImage",
+    "gmsaCredentialSpec": "GMSACredentialSpec", "gmsaCredentialSpecName": "GMSACredentialSpecName", "tls": "TLS",
+    "fsGroupPolicy": "FSGroupPolicy", "seLinuxMount": "SELinuxMount", "cel": "CEL", "ipBlock": "IPBlock",
+    "http": "HTTP", "apiGroups": "APIGroups", "apiVersions": "APIVersions", "jsonPatch": "JSONPatch",
+    "ttlSecondsAfterFinished": "TTLSecondsAfterFinished",
 }  # fmt: skip
 _ZERO = {"string": "", "bool": False, "int32": 0, "int64": 0, "double": 0}
+#: Members that stand elsewhere in the internal struct than in the versioned one: first these, then the others.
+_FIRST = {
+    "core/v1.PersistentVolumeSpec": (
+        "capacity", "gcePersistentDisk", "awsElasticBlockStore", "hostPath", "glusterfs", "nfs", "rbd", "quobyte",
+        "iscsi", "flexVolume", "cinder", "cephfs", "fc", "flocker", "azureFile", "vsphereVolume", "azureDisk",
+        "photonPersistentDisk", "portworxVolume", "scaleIO", "local", "storageos", "csi",
+    ),
+}  # fmt: skip
 #: Types of the API machinery keep their JSON form.
 _LIBRARY = ("meta/", "runtime", "intstr", "resource")
 
@@ -28,7 +46,9 @@ def _struct(type_: Type, value: Any) -> Any:
     if value is None or type_.json or type_.ref.startswith(_LIBRARY):
         return value
     out = {}
-    for name, field in type_.fields.items():
+    first = _FIRST.get(type_.ref, ())
+    for name in (*first, *(name for name in type_.fields if name not in first)):
+        field = type_.fields[name]
         inner = value.get(name)
         if inner is None and not field.card and not field.pointer:
             if field.type is None:

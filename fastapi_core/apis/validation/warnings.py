@@ -11,8 +11,10 @@ from fastapi_core.apis.validation.rules import Tree
 from fastapi_core.later import later
 
 if TYPE_CHECKING:
+    from fastapi_core.apis.validation import config_warnings
     from fastapi_core.structural import nodes, structure
 else:
+    config_warnings = later("fastapi_core.apis.validation.config_warnings")
     structure = later("fastapi_core.structural.structure")
     nodes = later("fastapi_core.structural.nodes")
 
@@ -49,6 +51,7 @@ _VOLUMES: Final = {
     "cephfs": "deprecated in v1.28, non-functional in v1.31+",
     "rbd": "deprecated in v1.28, non-functional in v1.31+",
 }
+_PERSISTENT: Final = ("cephfs", "photonPersistentDisk", "scaleIO", "storageos", "glusterfs", "rbd")
 _BYTES: Final = ("memory", "ephemeral-storage")
 _NO_SELECTOR: Final = "a null labelSelector results in matching no pod"
 _STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
@@ -303,7 +306,8 @@ def volume(new: Tree, old: Tree | None) -> list[str]:
         out += _term(term, f"spec.nodeAffinity.required.nodeSelectorTerms[{index}]")
     if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
         out.append(f"spec.persistentVolumeReclaimPolicy: {_RECYCLE}")
-    return out + [f"spec.{name}: {text}" for name, text in _VOLUMES.items() if spec.get(name) is not None]
+    found = [name for name in _PERSISTENT if spec.get(name) is not None]
+    return out + [f"spec.{'storageOS' if name == 'storageos' else name}: {_VOLUMES[name]}" for name in found]
 
 
 def storage_class(new: Tree, old: Tree | None) -> list[str]:
@@ -404,6 +408,7 @@ WARNINGS: Final[dict[tuple[str, str], Warn]] = {
     ("", "PodTemplate"): templated("template", named=False),
     ("", "ReplicationController"): templated("spec.template"),
     ("", "ResourceQuota"): resource_quota,
+    ("", "Secret"): lambda new, old: config_warnings.secret(new, old),
     ("", "Service"): service,
     ("", "ServiceAccount"): service_account,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): definition,
@@ -414,5 +419,6 @@ WARNINGS: Final[dict[tuple[str, str], Warn]] = {
     ("batch", "CronJob"): templated("spec.jobTemplate.spec.template"),
     ("batch", "Job"): job,
     ("node.k8s.io", "RuntimeClass"): runtime_class,
+    ("storage.k8s.io", "CSIDriver"): lambda new, old: config_warnings.csi_driver(new, old),
     ("storage.k8s.io", "StorageClass"): storage_class,
 }

@@ -336,6 +336,8 @@ def controller_revision(tree: Tree, path: str, report: Report) -> None:
         report.invalid(".revision", revision, "must be greater than or equal to 0")
     if tree.get("data") is None:
         report.required(".data", "data is mandatory")
+    elif not isinstance(tree["data"], dict):
+        report.required(".data", "data must be a valid JSON object")
 
 
 def controller_revision_update(tree: Tree, path: str, report: Report) -> None:
