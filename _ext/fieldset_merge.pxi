@@ -206,7 +206,7 @@ cdef list pairwise(Shape shape, list known, list given):
 
 
 cpdef dict remove(Shape shape, dict tree, dict gone):
-    """The object without the values at some paths. An object or list that loses everything becomes null."""
+    """The object without the values at some paths. An object or list that loses everything stays, empty."""
     cdef Py_ssize_t pos = 0
     cdef PyObject* name
     cdef PyObject* value
@@ -246,9 +246,9 @@ cdef object removed_from(Shape shape, object value, dict gone):
     if op == DEDUCED:
         op = OBJECT if type(value) is dict else LEAF_KIND
     if not value or op == LEAF_KIND:
-        return None
+        return type(value)()
     if op == OBJECT:
-        return remove(shape, <dict>value, gone) or None if type(value) is dict else value
+        return remove(shape, <dict>value, gone) if type(value) is dict else value
     if type(value) is not list:
         return value
     out = []
@@ -258,7 +258,7 @@ cdef object removed_from(Shape shape, object value, dict gone):
             out.append(item)
         elif not member(<dict?>node):
             out.append(removed_from(shape.of_item(), item, <dict>node))
-    return out or None
+    return out
 
 
 # Sets seen through a shape

@@ -1,8 +1,10 @@
 """Which form an answer takes: the Accept header against what an endpoint offers. And which form a body has.
 
-Clauses are tried by weight; a clause whose type is not offered, or whose parameters ask for a transformation the
-endpoint does not know, is passed over. Weight zero still counts, and a weight that is no number is zero. Custom
-resources have no protobuf form, only their metadata has; no Table has one.
+A clause (`codec.accept`) whose type is not offered, or whose parameters ask for a transformation the endpoint does not
+know, is passed over. Custom resources have no protobuf form, only their metadata has; no Table has one.
+
+Paths of built-in resources are services: before anything else their header must name, parameters aside, one of the types
+the path is declared to produce, or be `*/*`. Other wildcards do not count there.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
+from fastapi_core.codec.accept import clauses
 from fastapi_core.errors import APIError, not_acceptable
 
 Format = Literal["json", "yaml", "protobuf"]
@@ -20,6 +23,8 @@ PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 
 #: What the reference lists in a 406 of most endpoints.
 RESOURCE_TYPES: Final = (JSON, YAML, PROTOBUF)
+#: What paths of collections are declared to produce.
+LIST_TYPES: Final = (*RESOURCE_TYPES, JSON + ";stream=watch", PROTOBUF + ";stream=watch")
 #: The same for a 415.
 BODY_TYPES: Final = (JSON, YAML, PROTOBUF)
 
@@ -61,9 +66,12 @@ RESOURCE_TRANSFORMS: Final[Transforms] = frozenset(
     for version in ("v1", "v1beta1")
     for kind in ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
 )
+#: Of resources that have no columns.
+METADATA_TRANSFORMS: Final[Transforms] = frozenset(t for t in RESOURCE_TRANSFORMS if t[2] != "Table")
 #: Of /api and /apis.
 DISCOVERY_TRANSFORMS: Final[Transforms] = frozenset({("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList")})
 
+_OF_RESOURCES: Final = (RESOURCE_TRANSFORMS, METADATA_TRANSFORMS)
 _PLAIN: Final = MediaType()
 
 
@@ -85,8 +93,12 @@ def acceptable(
     listed: tuple[str, ...] = RESOURCE_TYPES,
     *,
     custom: bool = False,
+    produced: tuple[str, ...] = (),
 ) -> MediaType:
-    """`negotiate`, or the 406 that lists what there is."""
+    """`negotiate`, or the 406 that lists what there is. `produced`: what the path is declared to produce if it is a
+    service's."""
+    if produced:
+        check_produced(accept, produced)
     chosen = negotiate(accept, transforms, custom=custom)
     if chosen is None:
         raise refusal(listed)
@@ -97,50 +109,36 @@ def refusal(listed: tuple[str, ...] = RESOURCE_TYPES) -> APIError:
     return not_acceptable(listed)
 
 
-class _Clause(NamedTuple):
-    main: str
-    sub: str
-    weight: float
-    params: tuple[tuple[str, str], ...]
+def check_produced(accept: str, produced: tuple[str, ...]) -> None:
+    """406 unless the bare media types of the header name one of these or `*/*`."""
+    if not accept or accept == JSON or accept == "*/*":
+        return
+    if not (_known_names if len(accept) <= _LONGEST_KEPT else _names)(accept, produced):
+        text = "406: Not Acceptable\n\nAvailable representations: " + ", ".join(produced)
+        raise APIError("NotAcceptable", text, details={})
 
 
-def _clauses(accept: str) -> list[_Clause]:
-    """Clauses, best first: by weight, then wildcards last, otherwise in the order of the header."""
-    out = []
-    for part in accept.split(","):
-        media, *rest = part.split(";")
-        main, slash, sub = (piece.strip() for piece in media.partition("/"))
-        if not slash:
-            if main != "*":
-                continue
-            sub = "*"
-        if "/" in sub or not main or not sub:
-            continue
-        weight = 1.0
-        params: dict[str, str] = {}
-        for param in rest:
-            name, equals, value = (piece.strip() for piece in param.partition("="))
-            if not equals or "=" in value:
-                continue
-            if name == "q":
-                weight = _weight(value)
-            else:
-                params[name] = value
-        out.append(_Clause(main, sub, weight, tuple(params.items())))
-    return sorted(out, key=lambda clause: (-clause.weight, clause.main == "*", clause.sub == "*"))
+def check_consumed(content_type: str, consumed: tuple[str, ...]) -> None:
+    """415 unless a bare media type of the header is one that the path is declared to take."""
+    if content_type not in consumed and not _takes(content_type[:_LONGEST_KEPT], consumed):
+        raise APIError("UnsupportedMediaType", "415: Unsupported Media Type", details={})
 
 
-def _weight(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        return 0.0
-    return value if value == value else 0.0
+@lru_cache(maxsize=256)
+def _takes(content_type: str, consumed: tuple[str, ...]) -> bool:
+    return any(text.partition(";")[0].strip(" ") in consumed for text in content_type.split(","))
+
+
+def _names(accept: str, produced: tuple[str, ...]) -> bool:
+    return any(text.partition(";")[0].strip(" ") in ("*/*", *produced) for text in accept.split(","))
+
+
+_known_names = lru_cache(maxsize=1024)(_names)
 
 
 def _choose(accept: str, transforms: Transforms, custom: bool) -> MediaType | None:
-    for clause in _clauses(accept):
-        if clause.main == "*" and clause.sub == "*":
+    for clause in clauses(accept):
+        if clause.sub == "*" and clause.main in ("*", "application"):
             candidates = _ALL
         else:
             known = _FORMATS.get((clause.main, clause.sub))
@@ -170,7 +168,7 @@ def _accept(
     stream = wanted.get("stream", "")
     if stream and (stream != "watch" or form == "yaml"):
         return None
-    if wanted.get("sv"):  # a server version: no endpoint has any
+    if wanted.get("sv") and (transforms not in _OF_RESOURCES or wanted["sv"] != "v1"):  # version of meta.k8s.io
         return None
     return MediaType(
         format=form,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fastapi_core import errors
 from fastapi_core.later import later
 
 if TYPE_CHECKING:
@@ -30,21 +29,13 @@ def choose(accept: str, *, nested: bool) -> MediaType:
         media = negotiate.negotiate(asked, negotiate.DISCOVERY_TRANSFORMS)
         if media is not None and media.as_kind:
             return media
-    # Only services insist on the full range, and they have been checked already.
-    media = negotiate.negotiate(accept.replace("application/*", "*/*"), negotiate.NO_TRANSFORMS)
+    media = negotiate.negotiate(accept, negotiate.NO_TRANSFORMS)
     if media is None:
         raise negotiate.refusal()
     return media
 
 
 def check_service(accept: str, offered: tuple[str, ...] = ()) -> None:
-    """406 of a service path: the media types of the header, without parameters, must name one on offer (by default those of resources) or
-    `*/*`."""
-    if not accept:
-        return
-    offered = offered or negotiate.RESOURCE_TYPES
-    for text in accept.split(","):
-        if text.partition(";")[0].strip() in ("*/*", *offered):
-            return
-    text = "406: Not Acceptable\n\nAvailable representations: " + ", ".join(offered)
-    raise errors.APIError("NotAcceptable", text, details={})
+    """406 of a service path whose types (by default those of resources) the header does not name."""
+    if accept:
+        negotiate.check_produced(accept, offered or negotiate.RESOURCE_TYPES)

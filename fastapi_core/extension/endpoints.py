@@ -84,13 +84,13 @@ class Functions:
 
     async def get(self, ctx: RequestContext) -> Response:
         scope = self._scope
-        render.check_form(render.media_type(ctx, scope), collection=False)
+        media = render.media_type(ctx, scope)
         store = self._store(ctx)
         obj = await store.fetch(ctx.info.name)
         await store.reached(revision_of(store.request.resource_version), obj)
         if obj is None:
             raise scope.not_found(ctx.info.name)
-        return render.one(ctx, scope, obj)
+        return render.one(ctx, scope, obj, media=media)
 
     def list(self, ctx: RequestContext) -> Answer | Awaitable[Answer]:
         options = list_options(ctx.request.query)

@@ -160,7 +160,9 @@ class _Bound:
         from fastapi_core.rest.options import write_options
         from fastapi_core.rest.patch import patch_engine, patch_form
 
-        engine, reported = patch_engine(patch_form(ctx), ctx.request.body, self._definition.type, custom=True)
+        engine, reported = patch_engine(
+            patch_form(ctx, service=False), ctx.request.body, self._definition.type, custom=True
+        )
         options = write_options(ctx.request.query, "PatchOptions")
         old, current = await self._current(ctx)
         patched = custom.conform_patched(self._definition, self._sub.form, engine(current), reported)
@@ -218,7 +220,7 @@ class _Bound:
     def _answer(self, ctx: RequestContext, value: Any, *, status: int = 200) -> Response:
         from fastapi_core.rest import render
 
-        return render.tree(ctx, self._tree(value), status=status)
+        return render.tree(ctx, self._tree(value), status=status, tables=True)
 
 
 def _of_existing(endpoint: Callable[[RequestContext], Awaitable[Answer]], scope: Scope) -> Endpoint:

@@ -95,7 +95,7 @@ class OpenAPIEndpoints:
         headers: list[Header] = [(b"Vary", b"Accept")]
         kind = _choose(ctx, _V3)
         if not kind:
-            return Response(406, headers)
+            return Response(200 if kind is None else 406, headers)
         asked = ctx.info.first("hash")
         if asked and asked != document.hash:
             location = f"{V3_PREFIX}{document.name}?hash={document.hash}".encode()
@@ -154,9 +154,10 @@ async def _made(document: Document, form: str) -> bytes:
     return await asyncio.get_running_loop().run_in_executor(None, document.body, form)
 
 
-def _choose(ctx: RequestContext, offer: dict[str, str]) -> str:
+def _choose(ctx: RequestContext, offer: dict[str, str]) -> str | None:
     accept = ctx.request.header(b"accept")
-    return offer.get(choose("" if accept is None else accept.decode("latin-1"), tuple(offer)), "")
+    chosen = choose("" if accept is None else accept.decode("latin-1"), tuple(offer))
+    return offer[chosen] if chosen else chosen
 
 
 def _form(kind: str) -> str:

@@ -47,11 +47,18 @@ def invalid(definition: ResourceDefinition, name: str, problems: list[FieldError
     return errors.invalid(definition.kind, definition.storage_group, name, problems)
 
 
+def wipe(metadata: Tree) -> None:
+    """What a create ignores; an update or an apply that creates takes it."""
+    metadata.pop("deletionTimestamp", None)
+    metadata.pop("deletionGracePeriodSeconds", None)
+
+
 def before_create(definition: ResourceDefinition, tree: Tree) -> list[str]:
     """Stamp and check a new object; returns warnings, raises Invalid with every error."""
     metadata = tree["metadata"]
-    for name in ("resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"):
-        metadata.pop(name, None)
+    if metadata.get("resourceVersion") in (None, "", "0"):
+        metadata.pop("resourceVersion", None)
+    metadata.pop("selfLink", None)
     metadata["uid"] = new_uid()
     metadata["creationTimestamp"] = timestamp()
     if not metadata.get("name") and metadata.get("generateName"):
@@ -64,6 +71,12 @@ def before_create(definition: ResourceDefinition, tree: Tree) -> list[str]:
     warnings = strategy.warnings(tree, None)
     strategy.canonicalize(tree, None)
     return warnings
+
+
+def check_unstored(tree: Tree) -> None:
+    """A new object has no version yet; asked last of all."""
+    if "resourceVersion" in tree["metadata"]:
+        raise errors.APIError("", "resourceVersion should not be set on objects to be created", code=500)
 
 
 def before_update(definition: ResourceDefinition, tree: Tree, old: Tree, prepare: Prepare) -> list[str]:
@@ -82,7 +95,8 @@ def before_update(definition: ResourceDefinition, tree: Tree, old: Tree, prepare
             metadata[name] = previous[name]
     strategy = definition.strategy
     prepare(tree, old)
-    problems = validate_metadata(tree, old, definition=definition) + strategy.validate(tree, old)
+    problems = validate_metadata(tree, old, definition=definition, subresource=prepare != strategy.prepare)
+    problems += strategy.validate(tree, old)
     if problems:
         raise invalid(definition, metadata.get("name", ""), problems)
     # Status writers of the kinds of the reference warn of nothing.
@@ -105,11 +119,13 @@ def to_be_removed(tree: Tree) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """What a delete request does: `tree` is the new state (written first when `changed`), `remove` says it goes then."""
+    """What a delete request does: `tree` is the new state (written first when `changed`), `remove` says it goes then.
+    `pending`: a grace period has begun that the request does not shorten; admission is not asked about it."""
 
     tree: Tree
     changed: bool
     remove: bool
+    pending: bool = False
 
 
 def plan_deletion(
@@ -131,7 +147,7 @@ def plan_deletion(
     if definition.graceful:
         decision = _start_grace(tree, grace)
         if decision is None:
-            return Deletion(old, False, False)
+            return Deletion(old, False, False, pending=True)
         gracefully = decision
     present = metadata.get("finalizers") or []
     finalizers = _finalizers(definition, present, orphan, propagation)

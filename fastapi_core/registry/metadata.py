@@ -1,7 +1,7 @@
 """Validation of `metadata`, the same for every kind but for the format of the name.
 
 Texts and order are the reference's. On update its generic layer and the kind's own validation both check metadata, so
-an error stands in `details.causes` once for each.
+an error stands in `details.causes` once for each: `_PASSES` says what the kind's own looks at.
 """
 
 from __future__ import annotations
@@ -43,10 +43,48 @@ _NAME_CHECKS: dict[tuple[str, str], NameCheck] = {
     ("certificates.k8s.io", "CertificateSigningRequest"): lambda name: [],
     ("apiregistration.k8s.io", "APIService"): names.path_segment,
 }
-#: Groups whose validation does not ask finalizers to be qualified.
+#: Groups and kinds whose validation does not ask finalizers to be qualified.
 _PLAIN_FINALIZERS = frozenset({"admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io"})
+_PLAIN_KINDS = frozenset({"Lease", "RuntimeClass"})
 _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 _IMMUTABLE_TEXTS = frozenset({"name", "namespace", "uid"})
+
+
+#: How often a kind's own validation of an update judges metadata as an object's, and as the next state of another.
+_PASSES: dict[str, tuple[int, int]] = {
+    **dict.fromkeys(
+        (
+            "APIService", "CertificateSigningRequest", "ClusterRole", "ClusterRoleBinding", "ConfigMap",
+            "ControllerRevision", "CSIStorageCapacity", "DeviceClass", "Endpoints", "Ingress", "IngressClass",
+            "IPAddress", "Job", "Namespace", "Node", "PersistentVolumeClaim", "Pod", "ResourceClaim",
+            "ResourceClaimTemplate", "Role", "RoleBinding", "RuntimeClass", "Secret", "ServiceAccount", "StorageClass",
+            "VolumeAttributesClass",
+        ),
+        (1, 1),
+    ),
+    **dict.fromkeys(
+        (
+            "CSINode", "EndpointSlice", "FlowSchema", "LimitRange", "MutatingAdmissionPolicy",
+            "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration", "PriorityLevelConfiguration",
+            "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
+            "VolumeAttachment",
+        ),
+        (1, 0),
+    ),
+    "PersistentVolume": (2, 0),
+    "PodDisruptionBudget": (0, 0),
+}  # fmt: skip
+_STATUS_PASSES = {"CertificateSigningRequest": (1, 1), "CronJob": (0, 0), "PodDisruptionBudget": (0, 0)}
+
+
+def _passes(definition: ResourceDefinition, subresource: bool) -> tuple[int, int]:
+    if definition.custom:
+        return 0, 1
+    if subresource:
+        return _STATUS_PASSES.get(definition.kind, (0, 1))
+    if definition.kind == "Event" and not definition.group:
+        return 0, 0
+    return _PASSES.get(definition.kind, (0, 1))
 
 
 _VOLATILE = {"resourceVersion": "", "managedFields": None}
@@ -108,11 +146,10 @@ def validate_labels(labels: dict[str, str] | None, field: str = "metadata.labels
     return errors
 
 
-def validate_annotations(annotations: dict[str, str] | None) -> list[FieldError]:
+def validate_annotations(annotations: dict[str, str] | None, field: str = "metadata.annotations") -> list[FieldError]:
     """Keys are qualified names, in any case; all together at most 256 KiB."""
     if not annotations:
         return []
-    field = "metadata.annotations"
     errors = []
     total = 0
     for key, value in annotations.items():
@@ -191,7 +228,7 @@ def qualified_finalizer(finalizer: str, field: str) -> list[FieldError]:
 
 def _qualified_finalizers(metadata: Tree, definition: ResourceDefinition) -> list[FieldError]:
     finalizers = metadata.get("finalizers")
-    if not finalizers or definition.custom or definition.group in _PLAIN_FINALIZERS:
+    if not finalizers or definition.custom or definition.group in _PLAIN_FINALIZERS or definition.kind in _PLAIN_KINDS:
         return []
     errors = []
     for index, finalizer in enumerate(finalizers):
@@ -270,7 +307,9 @@ def validate_embedded(metadata: Tree) -> list[FieldError]:
     return _object(named, bool(metadata.get("namespace")), names.path_segment)
 
 
-def validate_metadata(tree: Tree, old: Tree | None, *, definition: ResourceDefinition) -> list[FieldError]:
+def validate_metadata(
+    tree: Tree, old: Tree | None, *, definition: ResourceDefinition, subresource: bool = False
+) -> list[FieldError]:
     """Every error of an object's metadata; `old` is the state before, None on create.
 
     On update the store has already kept what a client cannot change by leaving it out (uid, stamps, generation).
@@ -284,13 +323,11 @@ def validate_metadata(tree: Tree, old: Tree | None, *, definition: ResourceDefin
     if _unchanged(metadata, before) and not _managers(metadata.get("managedFields")):
         return []
     attached = _attached(metadata)
+    whole = _object(metadata, definition.namespaced, names.path_segment, attached)
     change = _change(metadata, before, attached)
-    return (
-        _object(metadata, definition.namespaced, names.path_segment, attached)
-        + change
-        + change
-        + _qualified_finalizers(metadata, definition)
-    )
+    qualified = _qualified_finalizers(metadata, definition)
+    objects, updates = _passes(definition, subresource)
+    return whole + change + (change + qualified) * updates + (whole + qualified) * objects
 
 
 def _unchanged(metadata: Tree, before: Tree) -> bool:

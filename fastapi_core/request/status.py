@@ -58,10 +58,10 @@ def encode(tree: dict[str, Any], request: Request) -> tuple[bytes, bytes]:
     pretty = wants_pretty(request)
     accept = request.header(b"accept")
     if accept is not None and accept not in (b"*/*", JSON):
-        from fastapi_core.codec.negotiate import negotiate
+        from fastapi_core.codec.negotiate import NO_TRANSFORMS, negotiate
 
-        # None: nothing we have is accepted. The 406 itself, and every failure met before it, goes out as JSON.
-        media = negotiate(accept.decode("latin-1"))
+        # None: nothing we have is accepted, or only as a Table. Failures go out as JSON then.
+        media = negotiate(accept.decode("latin-1"), NO_TRANSFORMS)
         if media is not None and media.format == "yaml":
             from fastapi_core.codec import yaml
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
+from fastapi_core.codec.negotiate import LIST_TYPES
 from fastapi_core.http.client import Target, UpstreamError
 from fastapi_core.http.exchange import Header, Response
 from fastapi_core.registry.definition import Tree
@@ -35,26 +37,26 @@ class Components:
         return {"list": self._list, "get": self._get}
 
     def _list(self, ctx: RequestContext) -> Awaitable[Response]:
-        media = render.media_type(ctx)
-        render.check_form(media, collection=True)
+        media = render.media_type(ctx, None, LIST_TYPES)
         options = list_options(ctx.request.query)
         matcher = self._scope.matcher(options)
 
         async def answer() -> Response:
             objects = list(await asyncio.gather(*(self._object(name) for name in self.names())))
             found = objects if matcher is None else matcher.select(objects)
-            page = Page(found, self._scope.store.cache.revision, "", 0)
+            page = Page(found, 0, "", 0)
             return render.page(ctx, self._scope, media, page, selected=matcher is not None)
 
         return answer()
 
     def _get(self, ctx: RequestContext) -> Awaitable[Response]:
+        media = render.media_type(ctx)
         name = ctx.info.name
         if name not in self.names():
-            raise self._scope.not_found(name)
+            raise errors.not_found("componentstatus", "", name)
 
         async def answer() -> Response:
-            return render.one(ctx, self._scope, await self._object(name))
+            return render.one(ctx, self._scope, await self._object(name), media=media)
 
         return answer()
 

@@ -8,6 +8,7 @@ from functools import partial
 from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.admission.chain import Attributes
+from fastapi_core.codec.negotiate import MediaType
 from fastapi_core.http.exchange import Response
 from fastapi_core.patch.managers import manager_name
 from fastapi_core.registry import lifecycle
@@ -45,16 +46,15 @@ def creator(scope: Scope) -> Endpoint:
 
     def create(ctx: RequestContext) -> Awaitable[Response]:
         media = render.media_type(ctx, scope)
-        render.check_form(media, collection=False)
         options = write_options(ctx.request.query, "CreateOptions")
         tree = read_object(ctx, expected, options.field_validation)
-        return _commit(ctx, scope, tree, options)
+        return _commit(ctx, scope, media, tree, options)
 
     return create
 
 
-async def _commit(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions) -> Response:
-    return render.one(ctx, scope, await create_object(ctx, scope, tree, options), status=201)
+async def _commit(ctx: RequestContext, scope: Scope, media: MediaType, tree: Tree, options: WriteOptions) -> Response:
+    return render.one(ctx, scope, await create_object(ctx, scope, tree, options), status=201, media=media)
 
 
 def manager_of(ctx: RequestContext, options: WriteOptions) -> str:
@@ -71,17 +71,19 @@ async def create_object(
     `verb`: what the request asked for; another one than create needs the right to create as well. `applied`: it comes
     from an apply, which has set the owners of its fields."""
     definition = scope.definition
+    _own_metadata(tree, wipe=verb == "create")
     attributes = _decoded(ctx, scope, tree, options, applied=applied)
     pending = scope.admission.admit(attributes)
     if pending is not None:
         await pending
     tree = attributes.object or tree
-    metadata = tree["metadata"]
+    metadata = tree.setdefault("metadata", {})
+    if pending is not None:
+        settle_namespace(scope, ctx.info.namespace, metadata)
     if scope.guard is not None:
         await scope.guard(ctx, tree, None)
     if verb != "create":
         await check_create(ctx, scope)
-    versioned = not options.dry_run and metadata.get("resourceVersion") not in (None, "", "0")
     generated = not metadata.get("name") and bool(metadata.get("generateName"))
     for attempt in range(1, GENERATE_ATTEMPTS + 1):
         if generated:
@@ -96,9 +98,9 @@ async def create_object(
         pending = scope.admission.check(attributes)
         if pending is not None:
             await pending
+        if not options.dry_run:
+            lifecycle.check_unstored(tree)
         try:
-            if versioned:
-                raise errors.APIError("", "resourceVersion should not be set on objects to be created", code=500)
             return await _store(scope, tree, dry_run=options.dry_run, applied=applied)
         except errors.APIError as error:
             if attributes.undo:
@@ -111,10 +113,17 @@ async def create_object(
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
+def _own_metadata(tree: Tree, *, wipe: bool) -> None:
+    """Metadata that may be changed. `wipe`: nothing is created on its way out."""
+    metadata = tree["metadata"] = dict(tree.get("metadata") or {})
+    if wipe:
+        lifecycle.wipe(metadata)
+
+
 def _decoded(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions, *, applied: bool) -> Attributes:
     """What admission is shown: the object defaulted, its fields owned."""
     definition = scope.definition
-    metadata = tree["metadata"] = dict(tree.get("metadata") or {})
+    metadata = tree["metadata"]
     settle_namespace(scope, ctx.info.namespace, metadata)
     apply_defaults(definition, tree)
     for warning in dedup_owner_references(tree):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from dataclasses import replace
 from typing import Any
 
 from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.admission.chain import Attributes
 from fastapi_core.codec import decode, protobuf
+from fastapi_core.codec.negotiate import MediaType
 from fastapi_core.http.exchange import Response
 from fastapi_core.registry import lifecycle
 from fastapi_core.registry.store import Page, retrying
@@ -51,7 +53,7 @@ def read_options(ctx: RequestContext) -> DeleteOptions:
         dry_run=[str(v) for v in _member(tree, "dryRun", list) or []],
         grace=_member(tree, "gracePeriodSeconds", int),
         orphan=_member(tree, "orphanDependents", bool),
-        propagation=_member(tree, "propagationPolicy", str) or "",
+        propagation=_member(tree, "propagationPolicy", str),
         uid=_member(preconditions, "uid", str),
         resource_version=_member(preconditions, "resourceVersion", str),
     )
@@ -82,14 +84,13 @@ def deleter(scope: Scope) -> Endpoint:
     """DELETE .../NAME."""
 
     def delete(ctx: RequestContext) -> Awaitable[Response]:
-        render.check_form(render.media_type(ctx, scope), collection=False)
-        options = read_options(ctx)
-        return _delete(ctx, scope, options)
+        media = render.media_type(ctx, scope)
+        return _delete(ctx, scope, media, read_options(ctx))
 
     return delete
 
 
-async def _delete(ctx: RequestContext, scope: Scope, options: DeleteOptions) -> Response:
+async def _delete(ctx: RequestContext, scope: Scope, media: MediaType, options: DeleteOptions) -> Response:
     definition = scope.definition
     if definition.kind == "Job" and definition.group == "batch" and not options.propagation and options.orphan is None:
         ctx.warn(JOB_WARNING)
@@ -97,7 +98,7 @@ async def _delete(ctx: RequestContext, scope: Scope, options: DeleteOptions) -> 
     status = 202 if not gone and options.orphan is False else 200
     if gone and not definition.return_deleted:
         return _success(ctx, scope, obj)
-    return render.one(ctx, scope, obj, status=status)
+    return render.one(ctx, scope, obj, status=status, media=media)
 
 
 def _success(ctx: RequestContext, scope: Scope, obj: CachedObject) -> Response:
@@ -114,21 +115,25 @@ async def delete_object(
 ) -> tuple[CachedObject, bool]:
     """Delete, or start to; (the object as it was last, whether it is gone). `admitted`: another request has let it pass."""
 
+    def shown(old: dict[str, Any]) -> DeleteOptions:
+        space = scope.definition.kind == "Namespace" and not scope.definition.group
+        return replace(options, uid=old["metadata"]["uid"]) if space and options.uid is None else options
+
     async def attempt(current: CachedObject) -> tuple[CachedObject, bool]:
         pending = scope.ready((current,))
         if pending is not None:
             await pending
         old = scope.view(current).tree()
         lifecycle.check_preconditions(old, scope.definition, options.uid, options.resource_version)
-        if not admitted:
-            attributes = Attributes(
-                "DELETE", scope.definition, "", namespace, name, None, old, options.dry_run, ctx, options=options
-            )
-            await scope.admission.mutate(attributes)
-            await scope.admission.validate(attributes)
         plan = lifecycle.plan_deletion(
             scope.definition, old, grace=options.grace, orphan=options.orphan, propagation=options.propagation
         )
+        if not admitted and not plan.pending:
+            attributes = Attributes(
+                "DELETE", scope.definition, "", namespace, name, None, old, options.dry_run, ctx, options=shown(old)
+            )
+            await scope.admission.mutate(attributes)
+            await scope.admission.validate(attributes)
         return await _carry_out(scope, current, plan, dry_run=options.dry_run)
 
     obj, gone = await retrying(scope.store, namespace, name, attempt)
@@ -154,17 +159,16 @@ def collection_deleter(scope: Scope) -> Endpoint:
 
     def delete(ctx: RequestContext) -> Awaitable[Response]:
         media = render.media_type(ctx, scope)
-        render.check_form(media, collection=True)
         listing = list_options(ctx.request.query)
         matcher = scope.matcher(listing)
         options = read_options(ctx)
-        return _collection(ctx, scope, listing, matcher, options)
+        return _collection(ctx, scope, media, listing, matcher, options)
 
     return delete
 
 
 async def _collection(
-    ctx: RequestContext, scope: Scope, listing: Any, matcher: Any, options: DeleteOptions
+    ctx: RequestContext, scope: Scope, media: MediaType, listing: Any, matcher: Any, options: DeleteOptions
 ) -> Response:
     read = judged_page if scope.judges_views(matcher) else read_page
     found = read(scope, ctx.info.namespace, listing, matcher)
@@ -177,4 +181,4 @@ async def _collection(
                 raise
         except StorageError as error:
             raise scope.store.write_error(error, obj.name) from error
-    return render.page(ctx, scope, render.media_type(ctx, scope), page, selected=matcher is not None)
+    return render.page(ctx, scope, media, page, selected=matcher is not None)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         get,
         options,
         patch,
+        render,
         reviews,
         scale,
         subresources,
@@ -45,6 +46,7 @@ else:
     listing = later("fastapi_core.rest.list", soon=True)
     options = later("fastapi_core.rest.options")
     patch = later("fastapi_core.rest.patch")
+    render = later("fastapi_core.rest.render")
     reviews = later("fastapi_core.rest.reviews")
     scale = later("fastapi_core.rest.scale")
     subresources = later("fastapi_core.rest.subresources")
@@ -93,9 +95,9 @@ def virtual_endpoints(
 
     def make() -> Endpoint:
         if definition.kind == "Binding":
-            return binding.collection_binder(definition, backends)
+            return render.negotiated(binding.collection_binder(definition, backends))
         answer = _answerer(definition, authorizer, backends)
-        return _unavailable if answer is None else reviews.reviewed(definition, admission, answer)
+        return _unavailable if answer is None else render.negotiated(reviews.reviewed(definition, admission, answer))
 
     return {verb: made_later(make) for verb in definition.verbs}
 
@@ -121,9 +123,10 @@ def _subresource(find: Callable[[], Scope], name: str, verb: str, backends: Back
             return get.getter(scope)
         return update.updater(scope, "status") if verb == "update" else patch.patcher(scope, "status")
     if name == "scale":
-        return {"get": scale.getter, "update": scale.updater, "patch": scale.patcher}[verb](scope)
+        made = {"get": scale.getter, "update": scale.updater, "patch": scale.patcher}[verb](scope)
+        return made if scope.definition.custom else render.negotiated(made, tables=True)
     if name == "finalize":
-        return finalize.finalizer(scope)
+        return render.negotiated(finalize.finalizer(scope), tables=True)
     return subresources.endpoint(scope, name, verb, backends) or _unavailable
 
 
@@ -131,7 +134,13 @@ def _deprecated_watch(scope: Scope, watches: WatchServer) -> Endpoint:
     """The old /watch/ paths: a watch whatever the query says."""
 
     def watch(ctx: RequestContext) -> Answer | Awaitable[Answer]:
-        return watches.start(ctx, scope, options.list_options(ctx.request.query, deprecated_watch=True))
+        asked = options.list_options(ctx.request.query, deprecated_watch=True)
+        name = ctx.info.name
+        if name and asked.field_selector:
+            matcher = scope.matcher(asked)
+            if matcher is not None and matcher.required("metadata.name") != name:
+                raise errors.bad_request("fieldSelector metadata.name doesn't match requested name")
+        return watches.start(ctx, scope, asked)
 
     return watch
 

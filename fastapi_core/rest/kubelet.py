@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from fastapi_core import errors
 from fastapi_core._ext.reqinfo import parse_query
 from fastapi_core.admission.chain import Attributes
+from fastapi_core.codec.negotiate import RESOURCE_TYPES
 from fastapi_core.errors import APIError, FieldError
 from fastapi_core.http.client import Target, UpstreamError
 from fastapi_core.http.exchange import Answer, Response
@@ -19,6 +20,7 @@ from fastapi_core.meta import time
 from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import Tree
 from fastapi_core.request.context import Endpoint, RequestContext
+from fastapi_core.rest import render
 from fastapi_core.rest.authorize import check_connect
 from fastapi_core.rest.backends import NODES, Backends
 from fastapi_core.rest.options import Query, first, flag, integer
@@ -118,7 +120,7 @@ def logger(scope: Scope, backends: Backends) -> Endpoint:
         target = node_target(backends, node, insecure=options.insecure)
         return _logs(ctx, backends, target, _path(pod, "containerLogs", container), options)
 
-    return logs
+    return render.negotiated(logs, produced=("text/plain", *RESOURCE_TYPES))
 
 
 def _path(pod: Tree, what: str, container: str = "") -> str:
@@ -211,7 +213,7 @@ def is_websocket(ctx: RequestContext) -> bool:
 
 def _stream_options(name: str, query: Query) -> list[tuple[str, str]]:
     if name == "portforward":
-        ports = query.get("ports") or ()
+        ports = _ports(query)
         for port in ports:
             if not port.isdigit():
                 raise errors.bad_request(f"strconv.ParseInt: parsing {errors.go_quote(port)}: invalid syntax")
@@ -222,11 +224,15 @@ def _stream_options(name: str, query: Query) -> list[tuple[str, str]]:
     return options
 
 
+def _ports(query: Query) -> list[str]:
+    return [port for ports in query.get("ports") or () for port in ports.split(",")]
+
+
 def _options(name: str, query: Query) -> Tree:
     """The query as the object that admission sees."""
     options: Tree = {"kind": STREAMS[name], "apiVersion": "v1"}
     if name == "portforward":
-        ports = [int(port) for port in query.get("ports") or () if port.isdigit()]
+        ports = [int(port) for port in _ports(query) if port.isdigit()]
         return {**options, "ports": ports} if ports else options
     options |= {ours: True for ours, _ in _STREAMS if flag(query, ours)}
     if first(query, "container"):

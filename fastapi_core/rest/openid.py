@@ -20,6 +20,7 @@ log = logs.get("authn")
 
 CONFIGURATION, KEYS = "/.well-known/openid-configuration", "/openid/v1/jwks"
 _CACHE = (b"Cache-Control", b"public, max-age=3600")
+_JSON, _KEY_SET = "application/json", "application/jwk-set+json"
 
 
 def problem(issuer: str) -> str:
@@ -41,6 +42,7 @@ def routes(issuer: str, jwks_uri: Callable[[], str], keys: Callable[[], Sequence
     documents: dict[str, bytes] = {}
 
     def configuration(ctx: RequestContext) -> Answer:
+        _check(ctx, _JSON)
         uri = jwks_uri()
         if uri not in documents:
             documents[uri] = orjson.dumps(
@@ -52,12 +54,20 @@ def routes(issuer: str, jwks_uri: Callable[[], str], keys: Callable[[], Sequence
                     "id_token_signing_alg_values_supported": sorted({key.algorithm for key in keys()}),
                 }
             )
-        return Response(200, [(b"Content-Type", b"application/json"), _CACHE], documents[uri])
+        return Response(200, [(b"Content-Type", _JSON.encode()), _CACHE], documents[uri])
 
     def key_set(ctx: RequestContext) -> Answer:
+        _check(ctx, _KEY_SET)
         if KEYS not in documents:
             tree: dict[str, Any] = {"keys": [key.jwk() for key in keys()]}
             documents[KEYS] = orjson.dumps(tree)
-        return Response(200, [(b"Content-Type", b"application/jwk-set+json"), _CACHE], documents[KEYS])
+        return Response(200, [(b"Content-Type", _KEY_SET.encode()), _CACHE], documents[KEYS])
 
-    return [(CONFIGURATION, {"GET": configuration}), (KEYS, {"GET": key_set})]
+    def _check(ctx: RequestContext, produced: str) -> None:
+        accept = ctx.request.header(b"accept")
+        if accept is not None:
+            from fastapi_core.codec.negotiate import check_produced
+
+            check_produced(accept.decode("latin-1"), (produced,))
+
+    return [(CONFIGURATION + "{/}", {"GET": configuration}), (KEYS + "{/}", {"GET": key_set})]

@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from fastapi_core import errors
 from fastapi_core.codec import json as json_codec
 from fastapi_core.codec.decode import unknown
-from fastapi_core.codec.negotiate import MediaType
+from fastapi_core.codec.negotiate import MediaType, check_consumed
 from fastapi_core.http.exchange import Response
 from fastapi_core.patch import jsonpatch, merge, strategic
 from fastapi_core.registry.definition import Tree
@@ -29,6 +29,9 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 
+CUSTOM_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
+
 Engine = Callable[[Tree], Tree]
 
 
@@ -37,28 +40,35 @@ def patcher(scope: Scope, subresource: str = "") -> Endpoint:
     definition = scope.definition
 
     def patch(ctx: RequestContext) -> Awaitable[Response]:
+        form = patch_form(ctx, service=not definition.custom)
         media = render.media_type(ctx, scope)
-        render.check_form(media, collection=False)
-        form = patch_form(ctx)
         if ctx.audit is not None:
             ctx.audit.patch(ctx.request.body, "yaml" if form == APPLY_PATCH else "json")
         if form == APPLY_PATCH:
             return apply.apply(ctx, scope, media, subresource)
-        engine, problems = patch_engine(form, ctx.request.body, scope.type, custom=definition.custom)
         options = write_options(ctx.request.query, "PatchOptions")
+        try:
+            engine, problems = patch_engine(form, ctx.request.body, scope.type, custom=definition.custom)
+        except errors.APIError as error:
+            if error.code == 400:  # bodies are read once there is something to patch
+                scope.store.get(ctx.info.namespace, ctx.info.name)
+            raise
         return _patch(ctx, scope, media, engine, options, problems, subresource)
 
     return patch
 
 
-def patch_form(ctx: RequestContext) -> str:
-    """Media type of a patch body."""
-    return _form_of(ctx.request.header(b"content-type") or b"")
+def patch_form(ctx: RequestContext, *, service: bool) -> str:
+    """Media type of a patch body. `service`: the path is a built-in resource's, which has declared what it takes."""
+    header = ctx.request.header(b"content-type") or b""
+    if service:
+        check_consumed(header.decode("latin-1"), TYPES)
+    return _form_of(header)
 
 
 @lru_cache(maxsize=64)
 def _form_of(header: bytes) -> str:
-    return header.decode("latin-1").partition(";")[0].strip().lower()
+    return header.decode("latin-1").partition(";")[0]
 
 
 def patch_engine(form: str, body: bytes, type: Type, *, custom: bool) -> tuple[Engine, list[str]]:
@@ -67,9 +77,7 @@ def patch_engine(form: str, body: bytes, type: Type, *, custom: bool) -> tuple[E
 
     415 for another media type than the resource takes, 400 for a body that is no JSON.
     """
-    accepted = (
-        (JSON_PATCH, MERGE_PATCH, APPLY_PATCH) if custom else (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
-    )
+    accepted = CUSTOM_TYPES if custom else TYPES
     if form not in accepted:
         raise errors.unsupported_media_type(accepted)
     try:
@@ -77,7 +85,8 @@ def patch_engine(form: str, body: bytes, type: Type, *, custom: bool) -> tuple[E
     except json_codec.DecodeError as error:
         raise errors.bad_request(str(error)) from error
     if form == JSON_PATCH:
-        return partial(jsonpatch.apply_json_patch, body=parsed.tree), [f"json patch {c}" for c in parsed.complaints]
+        problems = [f"json patch {complaint}" for complaint in parsed.complaints]
+        return partial(jsonpatch.apply_json_patch, body=parsed.tree), problems + jsonpatch.unknown_members(parsed.tree)
     if form == MERGE_PATCH:
         return partial(merge.merge, patch=parsed.tree), parsed.complaints
     return partial(strategic.strategic, patch=parsed.tree, type=type), parsed.complaints
@@ -101,39 +110,48 @@ async def _patch(
         if definition.form is not None:
             patched = custom.conform_patched(definition, definition.form, patched, reported)
         else:
-            patched = _conform(scope, patched, reported, current)
-        if reported and options.field_validation == "Strict":
-            raise undecodable("strict decoding error: " + ", ".join(reported))
+            patched = conform(definition.kind, scope.group_version, scope.type, patched, reported, current)
+        if reported:
+            complain(ctx, reported, options)
         check_identity(scope, patched, ctx.info.name, ctx.info.namespace)
         apply_defaults(definition, patched, current)
         return patched
 
     obj = await write(ctx, scope, change, options, subresource)
-    if options.field_validation == "Warn":
-        for problem in reported:
-            ctx.warn(problem)
     return render.one(ctx, scope, obj, media=media)
 
 
-def _conform(scope: Scope, patched: Tree, reported: list[str], current: Tree) -> Tree:
-    """The patched tree decoded as its type, as the reference decodes the patched JSON (members in sorted order)."""
-    definition = scope.definition
+def complain(ctx: RequestContext, reported: list[str], options: WriteOptions) -> None:
+    """Unknown and duplicate fields of a patched object: refused or reported, as fieldValidation says."""
+    if options.field_validation == "Strict":
+        raise undecodable("strict decoding error: " + ", ".join(reported))
+    if options.field_validation == "Warn":
+        for problem in reported:
+            ctx.warn(problem)
+
+
+def conform(own: str, wanted: str, type: Type, patched: Tree, reported: list[str], current: Tree) -> Tree:
+    """The patched tree decoded as its type, as the reference decodes the patched JSON (members in sorted order).
+
+    `own` is the kind, `wanted` the apiVersion of the objects to patch.
+    """
     if not isinstance(patched.get("metadata", {}), dict):
         raise undecodable("json: cannot unmarshal into Go struct field .metadata of type v1.ObjectMeta")
-    kind, version = patched.get("kind"), patched.get("apiVersion")
-    wanted = scope.group_version
-    if kind != definition.kind or version != wanted:
-        raise undecodable(
-            f"{wanted}, Kind={definition.kind} was changed to {version}, Kind={kind}: a patch cannot do that"
-        )
+    kind, version = patched.get("kind") or own, patched.get("apiVersion") or wanted
+    if patched.get("kind") and not patched.get("apiVersion"):
+        # Read as another type of that name, which has nothing but these two.
+        reported += [unknown(name) for name in sorted(patched) if name not in ("kind", "apiVersion")]
+        return {"metadata": {}}
+    if kind != own or version != wanted:
+        raise undecodable(f'no kind "{kind}" is registered for version "{version}" in scheme')
     try:
-        result = normalize.normalize(scope.type, patched, known=current)
+        result = normalize.normalize(type, patched, known=current)
     except TypeMismatch as error:
         raise undecodable(str(error)) from error
     if result.unknown:
         reported += [unknown(path) for path in sorted(result.unknown)]
     tree: Tree = result.tree
-    tree["kind"], tree["apiVersion"] = definition.kind, wanted
+    tree["kind"], tree["apiVersion"] = own, wanted
     tree["metadata"] = dict(tree.get("metadata") or {})
     if clears_owners(patched):
         tree["metadata"]["managedFields"] = []

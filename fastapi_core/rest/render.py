@@ -6,7 +6,7 @@ The fast way is bytes only: the object's own, or a concatenation of many. Everyt
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -15,17 +15,23 @@ from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject, list_document
 from fastapi_core.codec import json as json_codec
 from fastapi_core.codec import protobuf
-from fastapi_core.codec.negotiate import MediaType, acceptable
-from fastapi_core.http.exchange import Header, Response
+from fastapi_core.codec.negotiate import (
+    METADATA_TRANSFORMS,
+    RESOURCE_TRANSFORMS,
+    RESOURCE_TYPES,
+    MediaType,
+    Transforms,
+    acceptable,
+)
+from fastapi_core.http.exchange import Answer, Header, Response
 from fastapi_core.registry.printers import kind_printer, partial_metadata
 from fastapi_core.registry.store import Page
 from fastapi_core.request.aside import LARGE, Deferred
 from fastapi_core.request.status import wants_pretty
 from fastapi_core.rest import wire
-from fastapi_core.rest.body import ACCEPTED
 
 if TYPE_CHECKING:
-    from fastapi_core.request.context import RequestContext
+    from fastapi_core.request.context import Endpoint, RequestContext
     from fastapi_core.rest.scope import Scope
 
 JSON_TYPE: Header = (b"content-type", b"application/json")
@@ -35,12 +41,31 @@ META_VERSIONS = ("v1", "v1beta1")
 PLAIN = MediaType()
 
 
-def media_type(ctx: RequestContext, scope: Scope | None = None) -> MediaType:
-    """The representation asked for; 406 when none of the accepted ones is to be had."""
+def media_type(
+    ctx: RequestContext,
+    scope: Scope | None = None,
+    produced: tuple[str, ...] = RESOURCE_TYPES,
+    transforms: Transforms = RESOURCE_TRANSFORMS,
+) -> MediaType:
+    """The representation asked for; 406 when none of the accepted ones is to be had. `produced`: what the path is
+    declared to produce, where it is a built-in resource's."""
     accept = ctx.request.header(b"accept")
     if accept is None:
         return PLAIN
-    return acceptable(accept.decode("latin-1"), custom=scope is not None and scope.definition.custom)
+    if scope is not None and scope.definition.custom:
+        return acceptable(accept.decode("latin-1"), custom=True)
+    return acceptable(accept.decode("latin-1"), transforms, produced=produced)
+
+
+def negotiated(endpoint: Endpoint, *, tables: bool = False, produced: tuple[str, ...] = RESOURCE_TYPES) -> Endpoint:
+    """The endpoint for those who accept its answers; `tables`: these have columns."""
+    transforms = RESOURCE_TRANSFORMS if tables else METADATA_TRANSFORMS
+
+    def checked(ctx: RequestContext) -> Answer | Awaitable[Answer]:
+        media_type(ctx, None, produced, transforms)
+        return endpoint(ctx)
+
+    return checked
 
 
 def binary(body: bytes, *, status: int = 200) -> Response:
@@ -68,23 +93,25 @@ def _made(status: int, content_type: Header, body: bytes, dump: Callable[[Any], 
     return Deferred(status, [content_type], lambda: dump(orjson.loads(body)))
 
 
-def check_form(media: MediaType, *, collection: bool) -> None:
-    """406 for a transformation that does not exist for this kind of answer."""
-    kind = media.as_kind
-    if not kind:
+def check_form(media: MediaType, kind: str) -> None:
+    """406 for the metadata of a list of what is one object, or the other way round: `kind` is what there is. The
+    reference finds this out when it has done what was asked."""
+    if media.as_kind in ("Table", "PartialObjectMetadataList" if kind.endswith("List") else "PartialObjectMetadata"):
         return
-    forms = ("Table", "PartialObjectMetadataList" if collection else "PartialObjectMetadata")
-    if kind not in forms or media.as_group != "meta.k8s.io" or media.as_version not in META_VERSIONS:
-        raise errors.not_acceptable(ACCEPTED)
+    article = "is a list" if kind.endswith("List") else "is not a list"
+    raise errors.APIError(
+        "NotAcceptable", f"you requested {media.as_kind}, but the requested object {article} ({kind})"
+    )
 
 
 def one(
     ctx: RequestContext, scope: Scope, obj: CachedObject, *, status: int = 200, media: MediaType | None = None
 ) -> Response:
-    """A single object; `media` is what `media_type` and `check_form` have found, where they have been asked."""
+    """A single object; `media` is what `media_type` has found, where it has been asked."""
     if media is None:
         media = media_type(ctx, scope)
-        check_form(media, collection=False)
+    if media.as_kind:
+        check_form(media, scope.definition.kind)
     if media.format == "protobuf":
         return binary(wire.partial(obj, media.as_version) if media.as_kind else wire.one(scope, obj), status=status)
     if not media.as_kind:
@@ -137,32 +164,23 @@ def table(
 def page(ctx: RequestContext, scope: Scope, media: MediaType, listing: Page, *, selected: bool) -> Response:
     """A list of objects with its metadata. `selected`: a selector was given, so the remaining count is left out."""
     objects = listing.objects
+    if media.as_kind:
+        check_form(media, scope.definition.list_kind)
     if scope.definition.custom and media.as_kind != "Table":
         objects = scope.views(objects)
         if not media.as_kind and media.format != "protobuf":
             return document(ctx, media, custom_page(scope, listing, objects, selected=selected))
     if media.format == "protobuf":
         return binary(_binary_page(scope, media, listing, selected=selected))
-    # A source without versions (an extension's own) shows none.
-    version = str(listing.revision or "").encode()
-    more = b""
-    if listing.token:
-        more = b',"continue":"' + listing.token.encode() + b'"'
-        if not selected and listing.remaining > 0:
-            more += b',"remainingItemCount":' + str(listing.remaining).encode()
+    metadata = _list_metadata(listing, selected=selected)
     if not media.as_kind:
-        head = scope.list_head + version + b'"' + more + b'},"items":['
+        head = scope.list_head + metadata + b'},"items":['
         return document(ctx, media, list_document(head, scope.views(objects), b"]}\n", whole=scope.definition.custom))
     if media.as_kind == "Table":
-        metadata = b'{"resourceVersion":"%b"%b}' % (version, more)
-        return document(ctx, media, table(ctx, scope, media, objects, metadata))
-    opening = (
-        b'{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/%b","metadata":{"resourceVersion":"%b"%b},"items":'
-        % (
-            media.as_version.encode(),
-            version,
-            more,
-        )
+        return document(ctx, media, table(ctx, scope, media, objects, b"{%b}" % metadata))
+    opening = b'{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/%b","metadata":{%b},"items":' % (
+        media.as_version.encode(),
+        metadata,
     )
     # One join: such a list is long, and every copy of it costs as much as making it.
     parts = [opening]
@@ -174,6 +192,18 @@ def page(ctx: RequestContext, scope: Scope, media: MediaType, listing: Page, *, 
     else:
         parts.append(b"null}\n")
     return document(ctx, media, b"".join(parts))
+
+
+def _list_metadata(listing: Page, *, selected: bool) -> bytes:
+    """Members of a list's metadata. What is made anew for each request has no version, and says none."""
+    parts = []
+    if listing.revision:
+        parts.append(b'"resourceVersion":"%d"' % listing.revision)
+    if listing.token:
+        parts.append(b'"continue":"%b"' % listing.token.encode())
+        if not selected and listing.remaining > 0:
+            parts.append(b'"remainingItemCount":%d' % listing.remaining)
+    return b",".join(parts)
 
 
 def custom_page(scope: Scope, listing: Page, objects: list[CachedObject], *, selected: bool) -> bytes:
@@ -190,7 +220,7 @@ def custom_page(scope: Scope, listing: Page, objects: list[CachedObject], *, sel
 
 
 def _binary_page(scope: Scope, media: MediaType, listing: Page, *, selected: bool) -> bytes:
-    metadata: dict[str, Any] = {"resourceVersion": str(listing.revision)}
+    metadata: dict[str, Any] = {"resourceVersion": str(listing.revision)} if listing.revision else {}
     if listing.token:
         metadata["continue"] = listing.token
         if not selected and listing.remaining > 0:
@@ -200,14 +230,24 @@ def _binary_page(scope: Scope, media: MediaType, listing: Page, *, selected: boo
     return wire.page(scope, metadata, listing.objects)
 
 
-def tree(ctx: RequestContext, content: Any, *, scope: Scope | None = None, status: int = 200) -> Response:
-    """A document that is no stored object (Status, reviews, scale)."""
-    media = media_type(ctx, scope)
-    if media.as_kind == "Table":
-        return document(ctx, media, _tree_table(ctx, content, media) + b"\n", status=status)
+def tree(
+    ctx: RequestContext, content: Any, *, scope: Scope | None = None, status: int = 200, tables: bool = False
+) -> Response:
+    """A document that is no stored object (Status, reviews, scale); `tables`: it may be shown as a Table."""
+    media = media_type(ctx, scope, transforms=RESOURCE_TRANSFORMS if tables else METADATA_TRANSFORMS)
+    if media.as_kind and content["kind"] != "Status":
+        check_form(media, content["kind"])
+        if media.as_kind == "Table":
+            return document(ctx, media, _tree_table(ctx, content, media) + b"\n", status=status)
+        content = _partial(content, media)
     if media.format == "protobuf":
         return binary(protobuf.answer(content), status=status)
     return document(ctx, media, json_codec.encode(content) + b"\n", status=status)
+
+
+def _partial(content: dict[str, Any], media: MediaType) -> dict[str, Any]:
+    version = f"meta.k8s.io/{media.as_version}"
+    return {"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": content.get("metadata") or {}}
 
 
 def _tree_table(ctx: RequestContext, content: dict[str, Any], media: MediaType) -> bytes:
@@ -216,8 +256,7 @@ def _tree_table(ctx: RequestContext, content: dict[str, Any], media: MediaType) 
     metadata = content.get("metadata") or {}
     shown: dict[str, Any] | None = content if include == "Object" else None
     if include == "Metadata":
-        version = f"meta.k8s.io/{media.as_version}"
-        shown = {"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": metadata}
+        shown = _partial(content, media)
     printer = kind_printer(content["kind"])
     rows = printer.render_tree(content, time.time(), json_codec.encode(shown))
     listing = {"resourceVersion": metadata["resourceVersion"]} if "resourceVersion" in metadata else {}

@@ -11,10 +11,11 @@ from fastapi_core.authz.base import NOTHING, Authorizer, Decision, RuleLister, V
 from fastapi_core.http.exchange import Response
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 from fastapi_core.registry.lifecycle import timestamp
+from fastapi_core.registry.ownership import tracker
 from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest import render
 from fastapi_core.rest.body import Expected, read_object
-from fastapi_core.rest.create import settle_namespace_of
+from fastapi_core.rest.create import manager_of, settle_namespace_of
 from fastapi_core.rest.options import write_options
 from fastapi_core.rest.review_spec import GROUP, LOCAL, Asked, asked, check
 from fastapi_core.rest.token_review import user_info
@@ -26,12 +27,15 @@ Answerer = Callable[[RequestContext, Tree], "Response | Awaitable[Response]"]
 def reviewed(definition: ResourceDefinition, admission: AdmissionChain, answer: Answerer) -> Endpoint:
     """POST of a review: decoded, let in by admission like any other object, answered."""
 
+    owners = tracker(definition)
+
     def review(ctx: RequestContext) -> Response | Awaitable[Response]:
         options = write_options(ctx.request.query, "CreateOptions")
         expected = Expected(definition.kind, definition.group, definition.version, definition.type)
         tree = read_object(ctx, expected, options.field_validation)
         metadata = tree["metadata"] = dict(tree.get("metadata") or {})
         settle_namespace_of(definition, ctx.info.namespace, metadata)
+        owners.update(None, tree, manager_of(ctx, options), timestamp())
         attributes = Attributes(
             "CREATE",
             definition,

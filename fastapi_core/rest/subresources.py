@@ -8,7 +8,7 @@ from dataclasses import replace
 from fastapi_core.apis.strategies import certificates, pod_parts
 from fastapi_core.registry.definition import Strategy
 from fastapi_core.request.context import Endpoint
-from fastapi_core.rest import binding, eviction, get, kubelet, patch, proxy, tokens, update
+from fastapi_core.rest import binding, eviction, get, kubelet, patch, proxy, render, tokens, update
 from fastapi_core.rest.backends import Backends
 from fastapi_core.rest.scope import Scope
 
@@ -32,7 +32,7 @@ def endpoint(scope: Scope, name: str, verb: str, backends: Backends) -> Endpoint
     key = (scope.definition.plural, name)
     creator = _CREATORS.get(key)
     if creator is not None:
-        return creator(scope, backends)
+        return render.negotiated(creator(scope, backends))
     if name == "proxy":
         return proxy.proxier(scope, backends)
     if name == "log":

@@ -122,7 +122,8 @@ def _field_plan(field: Field, index: int, keep_empty: int) -> typed.FieldPlan:
     target = field.type
     if target is None:
         op, zero = _SCALARS[field.scalar]
-        convert = forms.data if field.scalar == "bytes" else None
+        if field.scalar == "bytes":
+            convert, zero = forms.data, "" if field.card else zero
     elif target.json:
         op, zero, convert = _FORMS[target.json]
         if op == typed.QUANTITY:

@@ -29,6 +29,10 @@ def _valid(new: Tree, old: Tree | None) -> list[FieldError]:
     return []
 
 
+def _nothing(new: Tree, old: Tree | None) -> None:
+    return None
+
+
 def _silent(new: Tree, old: Tree | None) -> list[str]:
     return []
 
@@ -49,6 +53,7 @@ class Special:
     warnings: Warn = _silent
     own_status: bool = False
     requester: Callable[[Tree, User], None] | None = None
+    canonicalize: Prepare = _nothing
 
 
 _GUARDED = Special(prepare_status=_guard)
@@ -61,8 +66,8 @@ _SPECIAL: dict[tuple[str, str], Special] = {
     ("", "Node"): Special(prepare=kinds.prepare_node, prepare_status=kinds.prepare_node_status, own_status=True),
     ("", "PersistentVolume"): Special(prepare=kinds.prepare_volume, prepare_status=kinds.prepare_volume_status),
     ("", "PersistentVolumeClaim"): Special(prepare=kinds.prepare_claim),
-    ("", "Pod"): Special(prepare=pods.prepare, prepare_status=pods.prepare_status),
-    ("", "Service"): Special(prepare=services.prepare),
+    ("", "Pod"): Special(prepare=pods.prepare, prepare_status=pods.prepare_status, canonicalize=pods.canonicalize),
+    ("", "Service"): Special(prepare=services.prepare, canonicalize=services.canonicalize),
     ("apps", "DaemonSet"): Special(prepare=kinds.prepare_daemon_set),
     ("apps", "Deployment"): Special(prepare_status=kinds.keep_labels),
     ("apps", "StatefulSet"): Special(prepare=kinds.prepare_stateful_set),
@@ -72,7 +77,11 @@ _SPECIAL: dict[tuple[str, str], Special] = {
     ("flowcontrol.apiserver.k8s.io", "FlowSchema"): _GUARDED,
     ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): _GUARDED,
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): _GUARDED,
+    ("networking.k8s.io", "ServiceCIDR"): _GUARDED,
+    ("resource.k8s.io", "DeviceTaintRule"): _GUARDED,
     ("resource.k8s.io", "ResourceClaim"): _GUARDED,
+    ("resource.k8s.io", "ResourcePoolStatusRequest"): _GUARDED,
+    ("scheduling.k8s.io", "PodGroup"): _GUARDED,
     ("apiregistration.k8s.io", "APIService"): _GUARDED,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): Special(
         prepare=kinds.prepare_definition, prepare_status=kinds.prepare_definition_status
@@ -80,6 +89,7 @@ _SPECIAL: dict[tuple[str, str], Special] = {
     ("certificates.k8s.io", "CertificateSigningRequest"): Special(
         prepare=kinds.prepare_request, requester=kinds.fill_requester
     ),
+    ("discovery.k8s.io", "EndpointSlice"): Special(prepare=kinds.prepare_endpoint_slice),
     ("networking.k8s.io", "Ingress"): Special(warnings=kinds.ingress_warnings),
 }
 _PLAIN = Special()
@@ -104,4 +114,5 @@ def strategy_for(group: str, kind: str, *, status: bool, generation: int, bump: 
         validate=validator(group, kind) or special.validate or _valid,
         warnings=WARNINGS.get((group, kind), special.warnings),
         requester=special.requester,
+        canonicalize=special.canonicalize,
     )

@@ -24,7 +24,10 @@ def compiled(text: str, environment: Environment, returns: Sequence[Type], path:
     try:
         return cel.compile_expression(text, environment, returns).type
     except cel.CompileError as error:
-        report.invalid(path, text, f"compilation failed: {error}")
+        if error.late:
+            report.internal(path, error.told)
+        else:
+            report.invalid(path, text, error.told)
     except cel.OutputTypeError as error:
         report.invalid(path, text, str(error))
     return None
@@ -106,7 +109,7 @@ def device_selector(text: str, path: str, report: Report) -> None:
     try:
         program = cel.compile_expression(text, device_environment())
     except cel.CompileError as error:
-        report.invalid(path, text, f"compilation failed: {error}")
+        report.invalid(path, text, error.told)
         return
     if program.type != BOOL and not is_dyn(program.type):
         report.invalid(path, text, f"must evaluate to bool or the unknown type, not {program.type}")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         events,
         flowcontrol,
         networking,
+        pod_status,
         pods,
         quotas,
         services,
@@ -37,6 +38,7 @@ else:
     events = later("fastapi_core.apis.validation.events")
     flowcontrol = later("fastapi_core.apis.validation.flowcontrol")
     networking = later("fastapi_core.apis.validation.networking")
+    pod_status = later("fastapi_core.apis.validation.pod_status")
     pods = later("fastapi_core.apis.validation.pods")
     quotas = later("fastapi_core.apis.validation.quotas")
     services = later("fastapi_core.apis.validation.services")
@@ -54,7 +56,7 @@ class Rules(NamedTuple):
 
 
 RULES: Final[dict[tuple[str, str], Callable[[], Rules]]] = {
-    ("", "Pod"): lambda: Rules(pods.pod, pods.pod_update, pods.pod_status),
+    ("", "Pod"): lambda: Rules(pods.pod, pods.pod_update, pod_status.pod_status),
     ("", "PodTemplate"): lambda: Rules(workloads.pod_template_kind),
     ("", "ReplicationController"): lambda: Rules(workloads.replication_controller, None, workloads.replicas_status),
     ("apps", "ControllerRevision"): lambda: Rules(workloads.controller_revision, workloads.controller_revision_update),
@@ -80,7 +82,7 @@ RULES: Final[dict[tuple[str, str], Callable[[], Rules]]] = {
     ("", "ResourceQuota"): lambda: Rules(
         quotas.resource_quota, quotas.resource_quota_update, quotas.resource_quota_status
     ),
-    ("", "Service"): lambda: Rules(services.service, services.service_update, services.balancer_status),
+    ("", "Service"): lambda: Rules(services.service, services.service_update, services.service_status),
     ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): lambda: Rules(admission.mutating_policy),
     ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): lambda: Rules(admission.mutating_binding),
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): lambda: Rules(admission.mutating_configuration),

@@ -166,7 +166,8 @@ def port_member(name: str) -> Rule:
 
     def rule(tree: Tree, path: str, report: Report) -> None:
         value = tree.get(name)
-        report.each_invalid(path + dotted, value or 0, formats.port_or_name(value or 0))
+        value = 0 if value is None else value
+        report.each_invalid(path + dotted, value, formats.port_or_name(value))
 
     return rule
 
