@@ -73,9 +73,9 @@ def before_create(definition: ResourceDefinition, tree: Tree) -> list[str]:
     return warnings
 
 
-def check_unstored(tree: Tree) -> None:
-    """A new object has no version yet; asked last of all."""
-    if "resourceVersion" in tree["metadata"]:
+def check_unstored(tree: Tree, dry_run: bool = False) -> None:
+    """A new object has no version yet; asked last of all, by the store: not in a dry run."""
+    if not dry_run and "resourceVersion" in tree["metadata"]:
         raise errors.APIError("", "resourceVersion should not be set on objects to be created", code=500)
 
 

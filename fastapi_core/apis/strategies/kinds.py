@@ -229,6 +229,29 @@ def prepare_node_status(new: Tree, old: Tree | None) -> None:
         (new.get("status") or {}).pop("config", None)
 
 
+def prepare_claim_status(new: Tree, old: Tree | None) -> None:
+    """The state of a device goes with the device."""
+    if old is None:
+        return
+    keep_metadata(new, old)
+    before, left = _allocated(old), _allocated(new)
+    status: Tree = new.get("status") or {}
+    devices = [device for device in status.get("devices") or () if _device(device) not in before - left]
+    if devices:
+        status["devices"] = devices
+    else:
+        status.pop("devices", None)
+
+
+def _device(tree: Tree) -> tuple[str, ...]:
+    return tuple(tree.get(name) or "" for name in ("driver", "pool", "device", "shareID"))
+
+
+def _allocated(claim: Tree) -> set[tuple[str, ...]]:
+    allocation: Tree = (claim.get("status") or {}).get("allocation") or {}
+    return {_device(result) for result in (allocation.get("devices") or {}).get("results") or ()}
+
+
 # Certificates
 
 

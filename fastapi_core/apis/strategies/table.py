@@ -79,7 +79,7 @@ _SPECIAL: dict[tuple[str, str], Special] = {
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): _GUARDED,
     ("networking.k8s.io", "ServiceCIDR"): _GUARDED,
     ("resource.k8s.io", "DeviceTaintRule"): _GUARDED,
-    ("resource.k8s.io", "ResourceClaim"): _GUARDED,
+    ("resource.k8s.io", "ResourceClaim"): Special(prepare_status=kinds.prepare_claim_status),
     ("resource.k8s.io", "ResourcePoolStatusRequest"): _GUARDED,
     ("scheduling.k8s.io", "PodGroup"): _GUARDED,
     ("apiregistration.k8s.io", "APIService"): _GUARDED,

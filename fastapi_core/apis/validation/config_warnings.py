@@ -8,6 +8,7 @@ import re
 from typing import Final
 
 from fastapi_core.apis.validation.rules import Tree
+from fastapi_core.errors import go_quote
 
 _TOKENS: Final = (
     "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible "
@@ -24,6 +25,14 @@ def csi_driver(new: Tree, old: Tree | None) -> list[str]:
     if old is not None and requests == (old.get("spec") or {}).get("tokenRequests"):
         return []
     return [_TOKENS]
+
+
+def resource_slice(new: Tree, old: Tree | None) -> list[str]:
+    """The name of a driver is compared as it is written."""
+    driver = (new.get("spec") or {}).get("driver") or ""
+    if old is not None or driver == driver.lower():
+        return []
+    return [f"spec.driver: driver names should be lowercase; {go_quote(driver)} contains uppercase characters"]
 
 
 _BLOCK: Final = re.compile(rb"-----BEGIN ([^\n]*?)-----\s*\n(.*?)-----END \1-----", re.DOTALL)

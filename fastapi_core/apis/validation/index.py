@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         autoscaling,
         batch,
         definitions,
+        device_slices,
         devices,
         events,
         flowcontrol,
@@ -34,6 +35,7 @@ else:
     autoscaling = later("fastapi_core.apis.validation.autoscaling")
     batch = later("fastapi_core.apis.validation.batch")
     definitions = later("fastapi_core.apis.validation.definitions")
+    device_slices = later("fastapi_core.apis.validation.device_slices")
     devices = later("fastapi_core.apis.validation.devices")
     events = later("fastapi_core.apis.validation.events")
     flowcontrol = later("fastapi_core.apis.validation.flowcontrol")
@@ -117,9 +119,9 @@ RULES: Final[dict[tuple[str, str], Callable[[], Rules]]] = {
     ("rbac.authorization.k8s.io", "Role"): lambda: Rules(access.role),
     ("rbac.authorization.k8s.io", "RoleBinding"): lambda: Rules(access.role_binding, access.role_binding_update),
     ("resource.k8s.io", "DeviceClass"): lambda: Rules(devices.device_class),
-    ("resource.k8s.io", "ResourceClaim"): lambda: Rules(devices.claim, devices.claim_update),
-    ("resource.k8s.io", "ResourceClaimTemplate"): lambda: Rules(devices.claim_template, devices.claim_update),
-    ("resource.k8s.io", "ResourceSlice"): lambda: Rules(devices.resource_slice),
+    ("resource.k8s.io", "ResourceClaim"): lambda: Rules(devices.claim, devices.claim_update, devices.claim_status),
+    ("resource.k8s.io", "ResourceClaimTemplate"): lambda: Rules(devices.claim_template, devices.claim_template_update),
+    ("resource.k8s.io", "ResourceSlice"): lambda: Rules(device_slices.resource_slice),
     ("scheduling.k8s.io", "PriorityClass"): lambda: Rules(access.priority_class, access.priority_class_update),
     ("storage.k8s.io", "CSIDriver"): lambda: Rules(storage_kinds.csi_driver_kind, storage_kinds.csi_driver_update),
     ("storage.k8s.io", "CSINode"): lambda: Rules(storage_kinds.csi_node, storage_kinds.csi_node_update),

@@ -36,6 +36,10 @@ _OWN: Final[dict[str, dict[str, str]]] = {
     },
     "core/v1.GlusterfsVolumeSource": {"endpoints": "EndpointsName"},
     "core/v1.GlusterfsPersistentVolumeSource": {"endpoints": "EndpointsName"},
+    "resource.k8s.io/v1.DeviceAttribute": {
+        "int": "IntValue", "bool": "BoolValue", "string": "StringValue", "version": "VersionValue", "ints": "IntValues",
+        "bools": "BoolValues", "strings": "StringValues", "versions": "VersionValues",
+    },
     "core/v1.AzureDiskVolumeSource": {"diskURI": "DataDiskURI"},
 }  # fmt: skip
 _VOLUME: Final = (
@@ -74,7 +78,7 @@ _ORDERS: Final = {
 _HOST: Final = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
 _ZERO = {"string": "", "bool": False, "int32": 0, "int64": 0, "double": 0}
 #: Types of the API machinery keep their JSON form.
-_LIBRARY = ("meta/", "runtime", "intstr", "resource")
+_LIBRARY = ("meta/", "runtime.", "intstr.", "resource.Quantity")
 
 
 def shown(ref: str, value: Any) -> Any:

@@ -338,6 +338,7 @@ WARNINGS: Final[dict[tuple[str, str], Warn]] = {
     ("discovery.k8s.io", "EndpointSlice"): endpoint_slice,
     ("networking.k8s.io", "NetworkPolicy"): network_policy,
     ("node.k8s.io", "RuntimeClass"): runtime_class,
+    ("resource.k8s.io", "ResourceSlice"): lambda new, old: config_warnings.resource_slice(new, old),
     ("storage.k8s.io", "CSIDriver"): lambda new, old: config_warnings.csi_driver(new, old),
     ("storage.k8s.io", "StorageClass"): storage_class,
 }
