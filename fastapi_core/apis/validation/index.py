@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fastapi_core.apis.validation import (
         access,
         admission,
+        admission_policies,
         autoscaling,
         batch,
         definitions,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 else:
     access = later("fastapi_core.apis.validation.access")
     admission = later("fastapi_core.apis.validation.admission")
+    admission_policies = later("fastapi_core.apis.validation.admission_policies")
     autoscaling = later("fastapi_core.apis.validation.autoscaling")
     batch = later("fastapi_core.apis.validation.batch")
     definitions = later("fastapi_core.apis.validation.definitions")
@@ -85,26 +87,36 @@ RULES: Final[dict[tuple[str, str], Callable[[], Rules]]] = {
         quotas.resource_quota, quotas.resource_quota_update, quotas.resource_quota_status
     ),
     ("", "Service"): lambda: Rules(services.service, services.service_update, services.service_status),
-    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): lambda: Rules(admission.mutating_policy),
-    ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): lambda: Rules(admission.mutating_binding),
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): lambda: Rules(admission_policies.mutating_policy),
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): lambda: Rules(
+        admission_policies.mutating_binding
+    ),
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): lambda: Rules(admission.mutating_configuration),
-    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): lambda: Rules(admission.validating_policy),
-    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): lambda: Rules(admission.validating_binding),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): lambda: Rules(
+        admission_policies.validating_policy, None, admission_policies.validating_policy_status
+    ),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): lambda: Rules(
+        admission_policies.validating_binding
+    ),
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): lambda: Rules(
         admission.validating_configuration
     ),
     ("apiextensions.k8s.io", "CustomResourceDefinition"): lambda: Rules(
         definitions.definition, definitions.definition_update
     ),
-    ("apiregistration.k8s.io", "APIService"): lambda: Rules(access.api_service),
+    ("apiregistration.k8s.io", "APIService"): lambda: Rules(access.api_service, None, access.api_service_status),
     ("autoscaling", "HorizontalPodAutoscaler"): lambda: Rules(autoscaling.autoscaler),
     ("certificates.k8s.io", "CertificateSigningRequest"): lambda: Rules(
         access.certificate_request, access.certificate_request_update
     ),
     ("coordination.k8s.io", "Lease"): lambda: Rules(access.lease),
     ("discovery.k8s.io", "EndpointSlice"): lambda: Rules(services.endpoint_slice, services.endpoint_slice_update),
-    ("flowcontrol.apiserver.k8s.io", "FlowSchema"): lambda: Rules(flowcontrol.flow_schema),
-    ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): lambda: Rules(flowcontrol.priority_level),
+    ("flowcontrol.apiserver.k8s.io", "FlowSchema"): lambda: Rules(
+        flowcontrol.flow_schema, None, flowcontrol.typed_conditions
+    ),
+    ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): lambda: Rules(
+        flowcontrol.priority_level, None, flowcontrol.typed_conditions
+    ),
     ("networking.k8s.io", "IPAddress"): lambda: Rules(networking.ip_address, networking.ip_address_update),
     ("networking.k8s.io", "Ingress"): lambda: Rules(networking.ingress, None, services.balancer_status),
     ("networking.k8s.io", "IngressClass"): lambda: Rules(networking.ingress_class, networking.ingress_class_update),

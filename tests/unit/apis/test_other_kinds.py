@@ -189,3 +189,90 @@ def _block(kind: str) -> str:
 def test_secrets_that_serve_nobody(certificate: str, key: str, text: str) -> None:
     (warning,) = warned("", "Secret", _secret(certificate, key))
     assert text in warning
+
+
+RULE: Tree = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+
+
+def _policy(**more: Any) -> Tree:
+    constraints = {"matchPolicy": "Exact", "namespaceSelector": {}, "objectSelector": {}, "resourceRules": [RULE]}
+    spec = {"failurePolicy": "Fail", "matchConstraints": constraints, "validations": [{"expression": "true"}], **more}
+    return {"metadata": {"name": "p"}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("resources", "found"),
+    [
+        (["pods", "*"], []),
+        (["*", "pods"], [""]),
+        (["pods/*", "pods/log"], ["[1]"]),
+        (["pods/log", "pods/*"], []),
+        (["*/log", "pods/log"], ["[1]"]),
+        (["*/*", "pods"], [""]),
+    ],
+)
+def test_wildcards_of_resources(resources: list[str], found: list[str]) -> None:
+    policy = _policy()
+    policy["spec"]["matchConstraints"]["resourceRules"] = [{**RULE, "resources": resources}]
+    at = "spec.matchConstraints.resourceRules[0].resources"
+    told = [field for field, _ in problems("admissionregistration.k8s.io", "ValidatingAdmissionPolicy", policy)]
+    assert told == [at + where for where in found]
+
+
+def test_a_policy_without_variables_does_not_know_of_them() -> None:
+    policy = _policy(validations=[{"expression": "variables.a == 1"}])
+    ((_, detail),) = problems("admissionregistration.k8s.io", "ValidatingAdmissionPolicy", policy)
+    assert "undeclared reference to 'variables'" in detail
+
+
+def test_mutations_tell_what_is_too_much_last() -> None:
+    policy = _policy(reinvocationPolicy="Never", mutations=[{"patchType": "JSONPatch", "applyConfiguration": {}}])
+    del policy["spec"]["validations"]
+    assert problems("admissionregistration.k8s.io", "MutatingAdmissionPolicy", policy) == [
+        ("spec.mutations[0].jsonPatch", "must be specified when patchType is JSONPatch"),
+        ("spec.mutations[0].applyConfiguration", "must not be specified when patchType is JSONPatch"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("group", "kind", "status", "field"),
+    [
+        ("apiregistration.k8s.io", "APIService", {"conditions": [{"status": "Maybe"}]}, "status.conditions[0].status"),
+        ("flowcontrol.apiserver.k8s.io", "FlowSchema", {"conditions": [{}]}, "status.conditions[0].type"),
+        (
+            "admissionregistration.k8s.io",
+            "ValidatingAdmissionPolicy",
+            {"typeChecking": {"expressionWarnings": [{"warning": "w"}]}},
+            "status.typeChecking.expressionWarnings[0].fieldRef",
+        ),
+    ],
+)
+def test_statuses(group: str, kind: str, status: Tree, field: str) -> None:
+    old = _policy() if kind == "ValidatingAdmissionPolicy" else {"metadata": {"name": "v1."}, "spec": {}}
+    before = {name for name, _ in problems(group, kind, {**old, "status": {}}, old)}
+    found = {name for name, _ in problems(group, kind, {**old, "status": status}, old)}
+    assert found - before == {field}
+
+
+@pytest.mark.parametrize(
+    ("signer", "value"),
+    [("a/b", "a"), ("A.io/b", "A.io"), ("a.io/B_", "B_"), ("a.io", "a.io")],
+)
+def test_names_of_signers(signer: str, value: str) -> None:
+    spec = {"request": base64.b64encode(_block("CERTIFICATE REQUEST").encode()).decode(), "usages": ["any"]}
+    check = validator("certificates.k8s.io", "CertificateSigningRequest")
+    assert check is not None
+    (error,) = check({"spec": {**spec, "signerName": signer}}, None)
+    assert error.value == value
+
+
+def test_processes_of_the_host() -> None:
+    windows = {"windowsOptions": {"hostProcess": True}}
+    spec = {
+        "containers": [{"name": "c", "image": "i", "securityContext": windows}, {"name": "d", "image": "i"}],
+        "restartPolicy": "Always",
+        "dnsPolicy": "Default",
+    }
+    found = [detail for _, detail in problems("", "Pod", {"metadata": {"name": "p", "namespace": "n"}, "spec": spec})]
+    assert any("all containers must be HostProcess containers" in detail for detail in found)
+    assert "hostProcess containers are disallowed by cluster policy" in found
