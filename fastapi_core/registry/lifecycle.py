@@ -43,7 +43,8 @@ def new_uid() -> str:
 
 
 def invalid(definition: ResourceDefinition, name: str, problems: list[FieldError]) -> errors.APIError:
-    return errors.invalid(definition.kind, definition.group, name, problems)
+    # By the group it is kept in: events of both groups are those of the core.
+    return errors.invalid(definition.kind, definition.storage_group, name, problems)
 
 
 def before_create(definition: ResourceDefinition, tree: Tree) -> list[str]:
@@ -66,9 +67,9 @@ def before_create(definition: ResourceDefinition, tree: Tree) -> list[str]:
     return warnings
 
 
-def check_unstored(tree: Tree) -> None:
-    """A new object has no version yet; asked last of all."""
-    if "resourceVersion" in tree["metadata"]:
+def check_unstored(tree: Tree, dry_run: bool = False) -> None:
+    """A new object has no version yet; asked last of all, by the store: not in a dry run."""
+    if not dry_run and "resourceVersion" in tree["metadata"]:
         raise errors.APIError("", "resourceVersion should not be set on objects to be created", code=500)
 
 

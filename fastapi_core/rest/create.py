@@ -98,7 +98,7 @@ async def create_object(
         pending = scope.admission.check(attributes)
         if pending is not None:
             await pending
-        lifecycle.check_unstored(tree)
+        lifecycle.check_unstored(tree, options.dry_run)
         try:
             return await _store(scope, tree, dry_run=options.dry_run, applied=applied)
         except errors.APIError as error:
