@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fastapi_core.apis.defaulting.core import name_label
-from fastapi_core.apis.strategies.basics import Tree, desired, keep, keep_metadata
+from fastapi_core.apis.strategies.basics import Tree, desired, keep
 from fastapi_core.errors import FieldError
 from fastapi_core.meta import names, time
 from fastapi_core.meta.names import TEMPLATE_GENERATION
@@ -296,9 +296,8 @@ def prepare_definition(new: Tree, old: Tree | None) -> None:
     if old is not None:
         status: Tree = dict(new.get("status") or {})
         stored = list(status.get("storedVersions") or ())
-        stored += [
-            name for version in versions if version.get("storage") and (name := version.get("name")) not in stored
-        ]
+        storage = [version.get("name") for version in versions if version.get("storage")][:1]
+        stored += [name for name in storage if name not in stored]
         new["status"] = {**status, "storedVersions": stored}
     else:
         new["status"] = {
@@ -309,9 +308,7 @@ def prepare_definition(new: Tree, old: Tree | None) -> None:
 
 
 def prepare_definition_status(new: Tree, old: Tree | None) -> None:
-    """The status writer keeps metadata, and cannot leave the stored versions empty."""
-    if old is not None:
-        keep_metadata(new, old)
+    """Who writes the status writes metadata, too, as with the reference, and cannot leave the stored versions empty."""
     status: Tree = dict(new.get("status") or {})
     if not status.get("storedVersions"):
         versions = (new.get("spec") or {}).get("versions") or ()
