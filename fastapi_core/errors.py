@@ -272,7 +272,7 @@ def unauthorized() -> APIError:
 
 def not_found(resource: str, group: str, name: str) -> APIError:
     return APIError(
-        "NotFound", f'{qualified(resource, group)} "{name}" not found', details=_details(name, group, resource)
+        "NotFound", f"{qualified(resource, group)} {go_quote(name)} not found", details=_details(name, group, resource)
     )
 
 

@@ -110,7 +110,10 @@ def _make(type_: Type) -> Shape:
         return _FORMS[type_.json][0]
     if type_.map_type == "atomic":
         return _WHOLE_OBJECT
+    return _taken_apart(type_)
 
+
+def _taken_apart(type_: Type) -> Shape:
     def members() -> Mapping[str, Member]:
         known = {name: _member(field) for name, field in type_.fields.items()}
         if type_.kind:
@@ -132,6 +135,8 @@ def _field_shape(field: Field) -> Shape:
         return _WHOLE_OBJECT
     if field.card == "map":
         return Shape(Kind.OBJECT, rest=_value_shape(field))
+    if field.map_type == "granular" and field.type is not None:
+        return _taken_apart(field.type)
     return _value_shape(field)
 
 

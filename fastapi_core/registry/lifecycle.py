@@ -46,6 +46,12 @@ def invalid(definition: ResourceDefinition, name: str, problems: list[FieldError
     return errors.invalid(definition.kind, definition.group, name, problems)
 
 
+def wipe(metadata: Tree) -> None:
+    """What a create ignores; an update or an apply that creates takes it."""
+    metadata.pop("deletionTimestamp", None)
+    metadata.pop("deletionGracePeriodSeconds", None)
+
+
 def before_create(definition: ResourceDefinition, tree: Tree) -> list[str]:
     """Stamp and check a new object; returns warnings, raises Invalid with every error."""
     metadata = tree["metadata"]

@@ -22,6 +22,8 @@ Paths = tuple[tuple[str, ...], ...]
 _METADATA_TOO: Final[Paths] = (("spec",), ("metadata",))
 
 RESET: Final[dict[tuple[str, str, str], Paths]] = {
+    ("", "Pod", "ephemeralcontainers"): (),
+    ("", "Pod", "resize"): (),
     ("", "Pod", "status"): (("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")),
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy", "status"): _METADATA_TOO,
     ("apiextensions.k8s.io", "CustomResourceDefinition", "status"): _METADATA_TOO,
@@ -33,6 +35,11 @@ RESET: Final[dict[tuple[str, str, str], Paths]] = {
     ("flowcontrol.apiserver.k8s.io", "FlowSchema", "status"): _METADATA_TOO,
     ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration", "status"): _METADATA_TOO,
     ("internal.apiserver.k8s.io", "StorageVersion", "status"): _METADATA_TOO,
+    ("networking.k8s.io", "ServiceCIDR", "status"): _METADATA_TOO,
+    ("resource.k8s.io", "DeviceTaintRule", "status"): _METADATA_TOO,
+    ("resource.k8s.io", "ResourceClaim", "status"): _METADATA_TOO,
+    ("resource.k8s.io", "ResourcePoolStatusRequest", "status"): _METADATA_TOO,
+    ("scheduling.k8s.io", "PodGroup", "status"): _METADATA_TOO,
     ("storage.k8s.io", "VolumeAttachment", "status"): _METADATA_TOO,
     ("storagemigration.k8s.io", "StorageVersionMigration", "status"): _METADATA_TOO,
 }

@@ -88,7 +88,7 @@ def _read(ctx: RequestContext, expected: Expected, validation: str) -> Tree:
         if validation == "Strict":
             raise cannot_handle(expected, "strict decoding error: " + ", ".join(complaints))
         for complaint in complaints:
-            ctx.warn(complaint)
+            warn(ctx, complaint)
     conformed: Tree = tree
     if expected.form is not None:
         return conformed
@@ -96,6 +96,13 @@ def _read(ctx: RequestContext, expected: Expected, validation: str) -> Tree:
     if clears_owners(parsed.tree):
         conformed["metadata"] = {**(conformed.get("metadata") or {}), "managedFields": []}
     return conformed
+
+
+def warn(ctx: RequestContext, complaint: str) -> None:
+    """A complaint as a Warning; what YAML has to say about several lines is a warning each."""
+    head, yaml, lines = complaint.partition("yaml: unmarshal errors:\n")
+    for text in lines.split("\n") if yaml and head in ("", "error converting YAML to JSON: ") else [complaint]:
+        ctx.warn(text.strip() if yaml else text)
 
 
 def _read_protobuf(body: bytes, expected: Expected) -> Tree:
@@ -143,16 +150,11 @@ def check_kind(tree: Any, expected: Expected, body: bytes) -> None:
     if kind != expected.kind:
         raise errors.bad_request(
             f"{kind} in version {errors.go_quote(name)} cannot be handled as a {expected.kind}: "
-            f"converting ({_internal(version)}.{kind}) to ({_internal(expected.group_version)}.{expected.kind}): unknown conversion"
+            f"converting ({name}.{kind}) to ({expected.group.partition('.')[0] or 'core'}.{expected.kind}): unknown conversion"
         )
     raise errors.bad_request(
         f"the API version in the data ({version}) does not match the expected API version ({expected.group_version})"
     )
-
-
-def _internal(group_version: str) -> str:
-    group, _, version = group_version.rpartition("/")
-    return f"{group.partition('.')[0] or 'core'}.{version}"
 
 
 def cannot_handle(expected: Expected, reason: str) -> errors.APIError:

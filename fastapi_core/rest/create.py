@@ -116,8 +116,7 @@ def _own_metadata(tree: Tree, *, wipe: bool) -> None:
     """Metadata that may be changed. `wipe`: nothing is created on its way out."""
     metadata = tree["metadata"] = dict(tree.get("metadata") or {})
     if wipe:
-        for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
-            metadata.pop(name, None)
+        lifecycle.wipe(metadata)
 
 
 def _decoded(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions, *, applied: bool) -> Attributes:

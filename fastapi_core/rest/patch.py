@@ -110,7 +110,7 @@ async def _patch(
         if definition.form is not None:
             patched = custom.conform_patched(definition, definition.form, patched, reported)
         else:
-            patched = _conform(scope, patched, reported, current)
+            patched = conform(definition.kind, scope.group_version, scope.type, patched, reported, current)
         if reported:
             complain(ctx, reported, options)
         check_identity(scope, patched, ctx.info.name, ctx.info.namespace)
@@ -130,25 +130,28 @@ def complain(ctx: RequestContext, reported: list[str], options: WriteOptions) ->
             ctx.warn(problem)
 
 
-def _conform(scope: Scope, patched: Tree, reported: list[str], current: Tree) -> Tree:
-    """The patched tree decoded as its type, as the reference decodes the patched JSON (members in sorted order)."""
-    definition = scope.definition
+def conform(own: str, wanted: str, type: Type, patched: Tree, reported: list[str], current: Tree) -> Tree:
+    """The patched tree decoded as its type, as the reference decodes the patched JSON (members in sorted order).
+
+    `own` is the kind, `wanted` the apiVersion of the objects to patch.
+    """
     if not isinstance(patched.get("metadata", {}), dict):
         raise undecodable("json: cannot unmarshal into Go struct field .metadata of type v1.ObjectMeta")
-    wanted = scope.group_version
-    kind, version = patched.get("kind") or definition.kind, patched.get("apiVersion") or wanted
-    if kind != definition.kind or version != wanted:
-        raise undecodable(
-            f"{wanted}, Kind={definition.kind} was changed to {version}, Kind={kind}: a patch cannot do that"
-        )
+    kind, version = patched.get("kind") or own, patched.get("apiVersion") or wanted
+    if patched.get("kind") and not patched.get("apiVersion"):
+        # Read as another type of that name, which has nothing but these two.
+        reported += [unknown(name) for name in sorted(patched) if name not in ("kind", "apiVersion")]
+        return {"metadata": {}}
+    if kind != own or version != wanted:
+        raise undecodable(f'no kind "{kind}" is registered for version "{version}" in scheme')
     try:
-        result = normalize.normalize(scope.type, patched, known=current)
+        result = normalize.normalize(type, patched, known=current)
     except TypeMismatch as error:
         raise undecodable(str(error)) from error
     if result.unknown:
         reported += [unknown(path) for path in sorted(result.unknown)]
     tree: Tree = result.tree
-    tree["kind"], tree["apiVersion"] = definition.kind, wanted
+    tree["kind"], tree["apiVersion"] = own, wanted
     tree["metadata"] = dict(tree.get("metadata") or {})
     if clears_owners(patched):
         tree["metadata"]["managedFields"] = []

@@ -49,7 +49,7 @@ def updater(scope: Scope, subresource: str = "") -> Endpoint:
         options = write_options(ctx.request.query, "UpdateOptions")
         tree = read_object(ctx, expected, options.field_validation)
         metadata = tree["metadata"] = dict(tree.get("metadata") or {})
-        check_name(ctx, metadata)
+        check_name(metadata, ctx.info.name)
         settle_namespace(scope, ctx.info.namespace, metadata)
         apply_defaults(scope.definition, tree)
         return _put(ctx, scope, media, tree, options, subresource)
@@ -57,19 +57,8 @@ def updater(scope: Scope, subresource: str = "") -> Endpoint:
     return update
 
 
-def check_name(ctx: RequestContext, metadata: Tree) -> None:
-    name, url = metadata.get("name") or "", ctx.info.name
-    if not name:
-        raise errors.bad_request(
-            f"the name of the object ({url} based on URL) was undeterminable: name must be provided"
-        )
-    if name != url:
-        raise errors.bad_request(f"the name of the object ({name}) does not match the name on the URL ({url})")
-
-
-def check_identity(scope: Scope, tree: Tree, name: str, namespace: str) -> None:
-    """A patch cannot move an object to another name or namespace."""
-    metadata = tree.setdefault("metadata", {})
+def check_name(metadata: Tree, name: str) -> None:
+    """An object is written under its own name."""
     given = metadata.get("name") or ""
     if not given:
         raise errors.bad_request(
@@ -77,6 +66,12 @@ def check_identity(scope: Scope, tree: Tree, name: str, namespace: str) -> None:
         )
     if given != name:
         raise errors.bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+
+
+def check_identity(scope: Scope, tree: Tree, name: str, namespace: str) -> None:
+    """Neither a patch nor the update of a subresource can move an object to another name or namespace."""
+    metadata = tree.setdefault("metadata", {})
+    check_name(metadata, name)
     if scope.definition.namespaced and (metadata.get("namespace") or "") != namespace:
         if metadata.get("namespace"):
             raise errors.bad_request(

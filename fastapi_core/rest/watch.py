@@ -44,15 +44,20 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
 class WatchServer:
-    """All watches of the process. `min_timeout` seconds is the least a watch without timeoutSeconds lasts (up to twice)."""
+    """All watches of the process. `min_timeout` seconds is the least a watch without timeoutSeconds lasts (up to twice).
+
+    `gone`: no client can have been told this revision or an older one, so a watch from there is too old.
+    """
 
     def __init__(
         self,
         min_timeout: float,
         observe: Callable[[Scope, int, int], None] | None = None,
         terminated: Callable[[Scope], None] | None = None,
+        gone: int = 0,
     ) -> None:
         self.min_timeout = min_timeout
+        self.gone = gone
         self.observe = observe
         self.terminated = terminated
         self._open: set[Watch] = set()
@@ -168,6 +173,9 @@ class Watch:
             if initial:
                 self._send_initial()
                 self._subscribe(self._sent)
+            elif 0 < revision <= self.server.gone:
+                self._sent = revision
+                self._fail(StorageError(Code.COMPACTED, revision=self.server.gone + 1))
             else:
                 self._subscribe(revision or self.scope.store.cache.revision)
 

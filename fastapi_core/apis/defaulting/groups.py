@@ -120,6 +120,17 @@ _WEBHOOK = absent(
     failurePolicy="Fail", matchPolicy="Equivalent", namespaceSelector={}, objectSelector={}, timeoutSeconds=10
 )
 
+
+def _template_generation(tree: Tree) -> None:
+    """Daemon sets count changes of their template in an annotation that is always there; whoever writes one owns it."""
+    metadata: Tree = tree.setdefault("metadata", {})
+    annotations = metadata.get("annotations")
+    if not annotations or _GENERATION not in annotations:
+        metadata["annotations"] = {**(annotations or {}), _GENERATION: "0"}
+
+
+_GENERATION = "deprecated.daemonset.template.generation"
+
 #: Type -> its rules, run before those of its members.
 RULES: dict[str, tuple[Rule, ...]] = {
     "apps/v1.DeploymentSpec": (absent(replicas=1, revisionHistoryLimit=10, progressDeadlineSeconds=600),),
@@ -127,6 +138,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         empty(type="RollingUpdate"),
         when(equals("type", "RollingUpdate"), within("rollingUpdate", absent(maxUnavailable="25%", maxSurge="25%"))),
     ),
+    "apps/v1.DaemonSet": (_template_generation,),
     "apps/v1.DaemonSetSpec": (absent(revisionHistoryLimit=10),),
     "apps/v1.DaemonSetUpdateStrategy": (
         empty(type="RollingUpdate"),
