@@ -167,6 +167,15 @@ def prepare_claim(new: Tree, old: Tree | None) -> None:
         _same_source(new.setdefault("spec", {}))
 
 
+def prepare_api_service(new: Tree, old: Tree | None) -> None:
+    """A group version that is answered here is available from the first."""
+    if old is None and (new.get("spec") or {}).get("service") is None:
+        told = {"reason": "Local", "message": "Local APIServices are always available"}
+        new["status"] = {
+            "conditions": [{"type": "Available", "status": "True", "lastTransitionTime": time.now(), **told}]
+        }
+
+
 def prepare_attributes_class(new: Tree, old: Tree | None) -> None:
     if old is None:
         protect(new, "kubernetes.io/vac-protection")

@@ -231,13 +231,23 @@ def certificate_request_update(tree: Tree, path: str, report: Report) -> None:
 # API services
 
 
+def _conditions(status: Tree, report: Report) -> None:
+    for index, condition in enumerate(status.get("conditions") or ()):
+        if condition.get("status") not in ("True", "False", "Unknown"):
+            field = f".status.conditions[{index}].status"
+            report.unsupported(field, condition.get("status") or "", ("True", "False", "Unknown"))
+
+
 def api_service(tree: Tree, path: str, report: Report) -> None:
     spec: Tree = tree.get("spec") or {}
-    name = (tree.get("metadata") or {}).get("name") or ""
+    metadata: Tree = tree.get("metadata") or {}
     group, version = spec.get("group") or "", spec.get("version") or ""
     wanted = f"{version}.{group}"
-    if name and name != wanted:
-        report.invalid(".metadata.name", name, f'must be `spec.version+"."+spec.group`: "{wanted}"')
+    for member in ("generateName", "name"):
+        name = metadata.get(member) or ""
+        if name and name != wanted:
+            report.invalid(f".metadata.{member}", name, f'must be `spec.version+"."+spec.group`: "{wanted}"')
+    _conditions(tree.get("status") or {}, report)
     if not group:
         if version != "v1":
             report.required(".spec.group", "only v1 may have an empty group and it better be legacy kube")

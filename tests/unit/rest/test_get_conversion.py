@@ -47,7 +47,7 @@ async def test_a_consistent_read_has_the_object_converted_each_time(monkeypatch:
         assert cast("Any", await pending) is obj
         assert (scope.begun, scope.ended) == (times, times)
     any_state: Any = SimpleNamespace(
-        info=SimpleNamespace(query="resourceVersion=0", namespace="", name="a", first=lambda name: "0")
+        info=SimpleNamespace(query={"resourceVersion": ["0"]}, namespace="", name="a", first=lambda name: "0")
     )
     assert cast("Any", endpoint(any_state)) is obj
     assert scope.begun == 2
