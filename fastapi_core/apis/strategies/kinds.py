@@ -21,6 +21,7 @@ def prepare_namespace(new: Tree, old: Tree | None) -> None:
     if old is not None:
         keep(new.setdefault("spec", {}), old.get("spec") or {}, "finalizers")
         return
+    name_label(new)
     new["status"] = {"phase": "Active"}
     spec = new.setdefault("spec", {})
     finalizers = spec.get("finalizers") or []

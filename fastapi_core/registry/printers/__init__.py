@@ -10,6 +10,7 @@ from functools import cache
 
 from fastapi_core.registry.definition import ResourceDefinition
 from fastapi_core.registry.printers.engine import (
+    INTERNAL_GENERATION,
     Age,
     Cell,
     Column,
@@ -17,6 +18,7 @@ from fastapi_core.registry.printers.engine import (
     Row,
     age_text,
     compile_row,
+    inner_metadata,
     partial_head,
     partial_metadata,
 )
@@ -45,6 +47,7 @@ def printer(definition: ResourceDefinition) -> Printer:
 
 
 __all__ = [
+    "INTERNAL_GENERATION",
     "Age",
     "Cell",
     "Column",
@@ -53,6 +56,7 @@ __all__ = [
     "age_text",
     "compile_row",
     "custom_printer",
+    "inner_metadata",
     "kind_printer",
     "partial_head",
     "partial_metadata",
