@@ -104,8 +104,8 @@ def prepare_daemon_set_status(new: Tree, old: Tree | None) -> None:
     """The count is part of what is wanted."""
     metadata: Tree = new["metadata"]
     before = ((old or {}).get("metadata") or {}).get("annotations") or {}
-    if _TEMPLATE_GENERATION in before:
-        annotations = {**(metadata.get("annotations") or {}), _TEMPLATE_GENERATION: before[_TEMPLATE_GENERATION]}
+    if TEMPLATE_GENERATION in before:
+        annotations = {**(metadata.get("annotations") or {}), TEMPLATE_GENERATION: before[TEMPLATE_GENERATION]}
         metadata["annotations"] = annotations
 
 
@@ -179,6 +179,15 @@ def prepare_claim(new: Tree, old: Tree | None) -> None:
         _data_sources(new.setdefault("spec", {}), {})
     else:
         _data_sources(new.setdefault("spec", {}), old.get("spec") or {})
+
+
+def prepare_api_service(new: Tree, old: Tree | None) -> None:
+    """A group version that is answered here is available from the first."""
+    if old is None and (new.get("spec") or {}).get("service") is None:
+        told = {"reason": "Local", "message": "Local APIServices are always available"}
+        new["status"] = {
+            "conditions": [{"type": "Available", "status": "True", "lastTransitionTime": time.now(), **told}]
+        }
 
 
 def prepare_attributes_class(new: Tree, old: Tree | None) -> None:

@@ -84,7 +84,7 @@ _SPECIAL: dict[tuple[str, str], Special] = {
     ("resource.k8s.io", "ResourceClaim"): Special(prepare_status=kinds.prepare_claim_status),
     ("resource.k8s.io", "ResourcePoolStatusRequest"): _GUARDED,
     ("scheduling.k8s.io", "PodGroup"): _GUARDED,
-    ("apiregistration.k8s.io", "APIService"): _GUARDED,
+    ("apiregistration.k8s.io", "APIService"): Special(prepare=kinds.prepare_api_service, prepare_status=_guard),
     ("apiextensions.k8s.io", "CustomResourceDefinition"): Special(
         prepare=kinds.prepare_definition, prepare_status=kinds.prepare_definition_status
     ),
