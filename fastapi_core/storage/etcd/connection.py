@@ -69,6 +69,7 @@ class Connection:
         self._settings = settings
         self._at = 0
         self._calls: dict[str, Any] = {}
+        self._answered = True
         self._stamp = self._stamps()
         self._closing: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
@@ -97,6 +98,7 @@ class Connection:
             limit = min(left, self._settings.attempt) if again and len(self._settings.endpoints) > 1 else left
             try:
                 answer: bytes = await self._call(method)(request, timeout=limit)
+                self._answered = True
                 return answer
             except grpc.aio.AioRpcError as error:
                 if not failures.elsewhere(error):
@@ -135,8 +137,10 @@ class Connection:
             log.warning("The way to etcd stays as it is", reason=str(error))
             self._at = before
             return
-        if count > 1:
-            log.info("Another endpoint of etcd is used", endpoint=self.endpoint)
+        if self._answered:
+            # While none answers it is said once.
+            self._answered = False
+            log.info("Another way to etcd is tried", endpoint=self.endpoint)
         # What the old one has been asked may still be answered.
         self._retire(self._settings.attempt)
         self._channel = made
