@@ -63,7 +63,7 @@ def delete_options(tree: Tree, *, dry_run: bool) -> DeleteOptions:
         dry_run=list(tree.get("dryRun") or ()),
         grace=tree.get("gracePeriodSeconds"),
         orphan=tree.get("orphanDependents"),
-        propagation=tree.get("propagationPolicy") or "",
+        propagation=tree.get("propagationPolicy"),
         uid=preconditions.get("uid"),
         resource_version=preconditions.get("resourceVersion"),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
+from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.codec.negotiate import MediaType
 from fastapi_core.http.exchange import Response
@@ -11,6 +12,8 @@ from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest import render
 from fastapi_core.rest.options import revision_of
 from fastapi_core.rest.scope import Scope
+
+NO_EXPORT = "the export parameter, deprecated since v1.14, is no longer supported"
 
 
 def getter(scope: Scope) -> Endpoint:
@@ -20,7 +23,11 @@ def getter(scope: Scope) -> Endpoint:
     def get(ctx: RequestContext) -> Response | Awaitable[Response]:
         info = ctx.info
         media = render.media_type(ctx, scope)
-        version = info.first("resourceVersion") if info.query else ""
+        version = ""
+        if info.query:
+            version = info.first("resourceVersion")
+            if info.first("export") not in ("", "false", "0"):
+                raise errors.bad_request(NO_EXPORT)
         if not version:
             pending = store.fresh()
         elif version == "0":

@@ -273,6 +273,8 @@ def delete_options_from_query(query: str) -> DeleteOptions:
         grace=integer(values, "gracePeriodSeconds"),
         orphan=flag(values, "orphanDependents"),
         propagation=first(values, "propagationPolicy") if "propagationPolicy" in values else None,
+        uid=first(values, "uid") or None,
+        resource_version=first(values, "resourceVersion") or None,
     )
 
 

@@ -10,7 +10,6 @@ from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.admission.chain import Attributes
 from fastapi_core.codec.negotiate import MediaType
-from fastapi_core.errors import FieldError
 from fastapi_core.http.exchange import Response
 from fastapi_core.patch.managers import same_but_time
 from fastapi_core.registry import lifecycle
@@ -95,10 +94,10 @@ async def _put(
         and not subresource
         and scope.store.cache.get(scope.store.key(info.namespace, info.name)) is None
     ):
-        version = tree["metadata"].get("resourceVersion")
-        if version in (None, "", "0"):
-            obj = await create_object(ctx, scope, tree, options, verb="update")
-            return render.one(ctx, scope, obj, status=201, media=media)
+        # There is nothing that a version could be compared with.
+        tree["metadata"].pop("resourceVersion", None)
+        obj = await create_object(ctx, scope, tree, options, verb="update")
+        return render.one(ctx, scope, obj, status=201, media=media)
     obj = await write(ctx, scope, lambda current: _copy(tree), options, subresource, replace=True)
     return render.one(ctx, scope, obj, media=media)
 
@@ -246,8 +245,5 @@ def _check_version(scope: Scope, tree: Tree, old: Tree, *, replace: bool) -> Non
     elif version != previous.get("resourceVersion"):
         if not (version.isascii() and version.isdigit()):
             text = f"strconv.ParseUint: parsing {errors.go_quote(version)}: invalid syntax"
-            if not replace:
-                raise errors.APIError("", text, code=500)
-            problem = FieldError("Invalid value", "metadata.resourceVersion", text, version)
-            raise errors.invalid(definition.plural, definition.group, name, [problem])
+            raise errors.APIError("", text, code=500)
         raise errors.conflict(definition.plural, definition.group, name, CONFLICT_TEXT)

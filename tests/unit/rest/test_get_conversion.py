@@ -43,7 +43,9 @@ async def test_a_conversion_is_begun_once(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(render, "one", lambda ctx, scope, found: found)
     scope = Scope(obj)
     endpoint = get.getter(cast("Any", scope))
-    ctx: Any = SimpleNamespace(info=SimpleNamespace(query="", namespace="", name="a"))
+    ctx: Any = SimpleNamespace(
+        request=SimpleNamespace(header=lambda name: None), info=SimpleNamespace(query="", namespace="", name="a")
+    )
     pending = endpoint(ctx)
     assert isinstance(pending, Awaitable)
     assert cast("Any", await pending) is obj
