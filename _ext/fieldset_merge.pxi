@@ -206,7 +206,7 @@ cdef list pairwise(Shape shape, list known, list given):
 
 
 cpdef dict remove(Shape shape, dict tree, dict gone):
-    """The object without the values at some paths. An object or list that loses everything becomes null."""
+    """The object without the values at some paths. An object or list that loses everything stays, empty."""
     cdef Py_ssize_t pos = 0
     cdef PyObject* name
     cdef PyObject* value
@@ -246,9 +246,9 @@ cdef object removed_from(Shape shape, object value, dict gone):
     if op == DEDUCED:
         op = OBJECT if type(value) is dict else LEAF_KIND
     if not value or op == LEAF_KIND:
-        return None
+        return type(value)()
     if op == OBJECT:
-        return remove(shape, <dict>value, gone) or None if type(value) is dict else value
+        return remove(shape, <dict>value, gone) if type(value) is dict else value
     if type(value) is not list:
         return value
     out = []
@@ -258,7 +258,7 @@ cdef object removed_from(Shape shape, object value, dict gone):
             out.append(item)
         elif not member(<dict?>node):
             out.append(removed_from(shape.of_item(), item, <dict>node))
-    return out or None
+    return out
 
 
 # Sets seen through a shape
@@ -357,10 +357,21 @@ cdef bint value_fits(Shape shape, object value) except -1:
     if value is None or shape.op == DEDUCED:
         return True
     if shape.op == LEAF_KIND:
-        return leaf_fits(shape.code, value)
+        return leaf_fits(shape.code, value) and (shape.make_item is None or content_fits(shape, value))
     if shape.op == OBJECT:
         return type(value) is dict and conforms(shape, <dict>value)
     return type(value) is list and list_fits(shape, <list>value)
+
+
+cdef bint content_fits(Shape shape, object value) except -1:
+    """The same inside of an object or list that is owned as a whole."""
+    cdef Shape inner = shape.of_item()
+    if type(value) is dict:
+        return conforms(inner, <dict>value)
+    for item in <list?>value:
+        if not value_fits(inner, item):
+            return False
+    return True
 
 
 cdef bint leaf_fits(int code, object value):

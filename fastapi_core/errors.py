@@ -150,18 +150,41 @@ def go_value(value: Any) -> str:
         return go_float(value)
     if isinstance(value, int):
         return str(value)
-    return _json(value).translate(_MARKUP)
+    return _json(value)
 
 
 def _json(value: Any) -> str:
     import orjson
 
+    from fastapi_core._ext import jsonscan
+
     try:
-        return orjson.dumps(value).decode()
+        return jsonscan.go_style(orjson.dumps(value), go_json_number).decode()
     except TypeError:  # integers of more than 64 bits
         import json
 
-        return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False).translate(_MARKUP)
+
+
+def _without_exponent(text: str) -> str:
+    from decimal import Decimal
+
+    return format(Decimal(text), "f")
+
+
+def go_json_number(value: float) -> bytes:
+    """A float as Go's encoder writes it: no exponent from 1e-6 up to 1e21."""
+    if value == 0:
+        return b"-0" if str(value).startswith("-") else b"0"
+    size = abs(value)
+    if 1e-6 <= size < 1e21:
+        if value.is_integer() and size < 2**53:
+            return b"%d" % int(value)
+        text = repr(value).removesuffix(".0")
+        return (_without_exponent(text) if "e" in text else text).encode()
+    mantissa, _, exponent = repr(value).partition("e")
+    digits = exponent.lstrip("+-0")
+    return f"{mantissa.removesuffix('.0')}e{'-' if exponent.startswith('-') else '+'}{digits}".encode()
 
 
 def go_float(value: float) -> str:
@@ -261,7 +284,7 @@ def no_such_resource() -> APIError:
 def already_exists(resource: str, group: str, name: str) -> APIError:
     return APIError(
         "AlreadyExists",
-        f'{qualified(resource, group)} "{name}" already exists',
+        f"{qualified(resource, group)} {go_quote(name)} already exists",
         details=_details(name, group, resource),
     )
 
@@ -269,14 +292,14 @@ def already_exists(resource: str, group: str, name: str) -> APIError:
 def conflict(resource: str, group: str, name: str, message: str) -> APIError:
     return APIError(
         "Conflict",
-        f'Operation cannot be fulfilled on {qualified(resource, group)} "{name}": {message}',
+        f"Operation cannot be fulfilled on {qualified(resource, group)} {go_quote(name)}: {message}",
         details=_details(name, group, resource),
     )
 
 
 def forbidden(resource: str, group: str, name: str, message: str) -> APIError:
     text = (
-        f'{qualified(resource, group)} "{name}" is forbidden: {message}'
+        f"{qualified(resource, group)} {go_quote(name)} is forbidden: {message}"
         if name
         else (f"{qualified(resource, group)} is forbidden: {message}" if resource else f"forbidden: {message}")
     )
@@ -294,7 +317,7 @@ def invalid(kind: str, group: str, name: str, errors: Sequence[FieldError]) -> A
         texts.append(f"and {len(errors) - len(told)} more errors")
     joined = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]" if texts else "<nil>"
     details = _details(name, group, kind, causes=[e.cause() for e in told])
-    return APIError("Invalid", f'{qualified(kind, group)} "{name}" is invalid: {joined}', details=details)
+    return APIError("Invalid", f"{qualified(kind, group)} {go_quote(name)} is invalid: {joined}", details=details)
 
 
 def _bearable(errors: Sequence[FieldError]) -> Sequence[FieldError]:
@@ -334,6 +357,16 @@ def unsupported_media_type(accepted: Iterable[str]) -> APIError:
 
 def too_large(limit: int) -> APIError:
     return APIError("RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
+
+
+TOO_LONG = "Timeout: request did not complete within the allotted timeout"
+
+
+class Overtime(APIError):  # noqa: N818 - what happened to the request, not a failure of its endpoint
+    """A request that was cut off at its deadline."""
+
+    def __init__(self) -> None:
+        super().__init__("Timeout", TOO_LONG, details={})
 
 
 def timeout(message: str, *, retry_after: int = 0, causes: list[dict[str, str]] | None = None) -> APIError:

@@ -57,7 +57,7 @@ class Expression:
         try:
             self.program = cel.compile_expression(text, environment, returns)
         except cel.CompileError as error:
-            self.error = f"compilation failed: {error}"
+            self.error = error.told
         except cel.OutputTypeError as error:
             self.error = str(error)
 

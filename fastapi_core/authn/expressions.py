@@ -39,7 +39,7 @@ def compile_expression(text: str, variable: str, *, condition: bool = False) -> 
     try:
         program = cel.compile_expression(text, _environment(variable), [BOOL] if condition else [])
     except cel.CompileError as error:
-        raise ExpressionError(f"compilation failed: {error}") from None
+        raise ExpressionError(error.told) from None
     except cel.OutputTypeError:
         raise ExpressionError("must evaluate to bool") from None
 

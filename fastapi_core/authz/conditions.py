@@ -26,7 +26,7 @@ def compile_condition(expression: str) -> Condition:
     try:
         program = cel.compile_expression(expression, review_environment(), (BOOL,))
     except cel.CompileError as error:
-        raise ConditionError(f"compilation failed: {error}") from None
+        raise ConditionError(error.told) from None
     except cel.OutputTypeError as error:
         raise ConditionError(str(error)) from None
 

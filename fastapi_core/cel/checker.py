@@ -92,7 +92,7 @@ class Checker:
 
     def _fresh(self) -> Type:
         self._free += 1
-        return param(f"_var{self._free}")
+        return param(f"_var{self._free - 1}")
 
     def _assignable(self, left: Type, right: Type) -> bool:
         bound = assignable(self._bound, left, right)

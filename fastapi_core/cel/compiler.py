@@ -9,7 +9,7 @@ from fastapi_core.cel import access, calls, construct, declared, folds, frames, 
 from fastapi_core.cel.costs import LIST_COST, MAP_COST, MESSAGE_COST, CallCost, call_cost
 from fastapi_core.cel.declared import declared_add, declared_equal, deep_convert
 from fastapi_core.cel.environment import Environment
-from fastapi_core.cel.errors import EvalError
+from fastapi_core.cel.errors import EvalError, InstantiationError
 from fastapi_core.cel.frames import FIRST_SLOT, Code, Run, constant, converted
 from fastapi_core.cel.library.standard import GENERIC
 from fastapi_core.cel.regex import compile_pattern
@@ -245,16 +245,22 @@ class Compiler:
         return calls.dispatch(node.function, overloads, args, cost)
 
     def _folded(self, node: Call) -> Code | None:
-        """Conversions of constants are done now; one that fails is left to fail when it runs."""
-        if node.function not in _CONVERSIONS or len(node.args) != 1 or not isinstance(node.args[0], Literal):
-            return None
-        impl = node.overloads[0].impl
-        if impl is None:
-            return None
-        try:
-            return constant(impl(node.args[0].value))
-        except EvalError:
-            return None
+        """Conversions of constants are done now, also of those that are converted ones; one that fails is an error."""
+        if node.function == "findAll" or node.function == "find":
+            self._constant_pattern(node)
+        elif node.function in _CONVERSIONS:
+            found = _folded(node)
+            return None if found is None else constant(found[0])
+        return None
+
+    @staticmethod
+    def _constant_pattern(node: Call) -> None:
+        pattern = node.operands[1]
+        if isinstance(pattern, Literal) and type(pattern.value) is str:
+            try:
+                compile_pattern(pattern.value)
+            except PatternError as error:
+                raise InstantiationError(str(error)) from None
 
     def _special(self, node: Call, identifier: str) -> Code | None:
         """Operators on integers and the like, of one type and known."""
@@ -344,6 +350,27 @@ class Compiler:
             assert isinstance(added, ListNode)
             return folds.gather(loop, test, self._argument(added.elements[0]))
         return folds.insert(loop, test, self._argument(step.args[-1]), whole=node.kind == "merge")
+
+
+def _folded(node: Node) -> tuple[Any] | None:
+    """The value of a literal, or of conversions of one."""
+    if isinstance(node, Literal):
+        return (node.value,)
+    if (
+        not isinstance(node, Call)
+        or node.function not in _CONVERSIONS
+        or len(node.args) != 1
+        or node.target is not None
+    ):
+        return None
+    inner = _folded(node.args[0])
+    impl = node.overloads[0].impl if node.overloads else None
+    if inner is None or impl is None:
+        return None
+    try:
+        return (impl(*inner),)
+    except EvalError as error:
+        raise InstantiationError(str(error)) from None
 
 
 def _type(node: Node) -> Type:

@@ -70,6 +70,24 @@ class CompileError(Exception):
         super().__init__("\n".join(shown))
         self.issues = tuple(ordered)
 
+    #: Whether the expression is sound in itself, and only making a program of it failed.
+    late = False
+
+    @property
+    def told(self) -> str:
+        """What those say who tell the step that failed."""
+        return f"{'program instantiation' if self.late else 'compilation'} failed: {self}"
+
+
+class InstantiationError(CompileError):
+    """A constant that cannot be converted, or a constant pattern that is none: found when the program is made."""
+
+    late = True
+
+    def __init__(self, text: str) -> None:
+        Exception.__init__(self, text)
+        self.issues = ()
+
 
 class OutputTypeError(Exception):
     """An expression of another type than its user allows; the text is the reference's."""

@@ -176,7 +176,8 @@ def _sort_by(offset: int, target: Node, args: list[Node]) -> Node:
 _MACROS: Final[dict[tuple[str, int], Expander]] = {
     **{(name, count): _quantifier("all") for name in ("all",) for count in (2, 3)},
     **{(name, count): _quantifier("exists") for name in ("exists",) for count in (2, 3)},
-    **{(name, count): _quantifier("one") for name in ("exists_one", "existsOne") for count in (2, 3)},
+    **{("exists_one", count): _quantifier("one") for count in (2, 3)},
+    ("existsOne", 3): _quantifier("one"),
     ("map", 2): _map,
     ("map", 3): _map,
     ("filter", 2): _filter,

@@ -90,7 +90,7 @@ def _compile(source: Mapping[str, Any], environments: _Environments) -> Rule:
     try:
         program = compile_expression(text, environments.of(text, source), (BOOL,))
     except CompileError as error:
-        return Rule(source, error=f"compilation failed: {error}")
+        return Rule(source, error=error.told)
     except OutputTypeError:
         return Rule(source, error="cel expression must evaluate to a bool")
     cost = _cost(program, environments.decl)
@@ -100,7 +100,8 @@ def _compile(source: Mapping[str, Any], environments: _Environments) -> Rule:
     try:
         told = compile_expression(message, environments.of(message, source), (STRING,))
     except CompileError as error:
-        return Rule(source, program, "", cost, message_error=f"messageExpression compilation failed: {error}")
+        step = "instantiation" if error.late else "compilation"
+        return Rule(source, program, "", cost, message_error=f"messageExpression {step} failed: {error}")
     except OutputTypeError:
         return Rule(source, program, "", cost, message_error="messageExpression must evaluate to a string")
     return Rule(source, program, "", cost, told, "", _cost(told, environments.decl))

@@ -37,8 +37,10 @@ def _moment(match: re.Match[str] | None) -> Timestamp:
     if not 1 <= day <= calendar.monthrange(year or 4, month)[1]:
         raise ValueError("out of range")
     days = date(year, month, day).toordinal() if year else date(4, month, day).toordinal() - 4 * 365 - 1
-    seconds = (days - _EPOCH_DAYS) * 86400 + hour * 3600 + minute * 60 + second - _offset(zone)
-    return timestamp(seconds * _SECOND + int((match.group(7) or "0")[:9].ljust(9, "0")))
+    seconds = (days - _EPOCH_DAYS) * 86400 + hour * 3600 + minute * 60 + second
+    offset = _offset(zone)
+    nanos = int((match.group(7) or "0")[:9].ljust(9, "0"))
+    return timestamp((seconds - offset) * _SECOND + nanos, offset)
 
 
 def _offset(zone: str) -> int:
@@ -53,9 +55,19 @@ def _offset(zone: str) -> int:
 
 def format_timestamp(moment: Timestamp) -> str:
     seconds, nanos = divmod(moment.nanos, _SECOND)
-    whole = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
+    whole, offset = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds), moment.offset
+    if offset:
+        try:
+            whole += timedelta(seconds=offset)
+        except OverflowError:  # the year 10000 there
+            offset = 0
     fraction = f".{nanos:09d}".rstrip("0") if nanos else ""
-    return f"{whole.year:04d}-{whole.month:02d}-{whole.day:02d}T{whole:%H:%M:%S}{fraction}Z"
+    return f"{whole.year:04d}-{whole.month:02d}-{whole.day:02d}T{whole:%H:%M:%S}{fraction}{_shown_offset(offset)}"
+
+
+def _shown_offset(offset: int) -> str:
+    minutes = abs(offset) // 60
+    return f"{'-' if offset < 0 else '+'}{minutes // 60:02d}:{minutes % 60:02d}" if offset else "Z"
 
 
 def parse_duration(text: str) -> Duration:
@@ -163,7 +175,7 @@ def _zone(name: str) -> tzinfo:
 
 
 def _named_zone(name: str) -> tzinfo:
-    if name in ("", "UTC"):
+    if name in ("", "UTC", "Local"):
         return UTC
     import zoneinfo
 

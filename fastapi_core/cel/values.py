@@ -24,12 +24,13 @@ class UInt(int):
 
 
 class Timestamp:
-    """A moment: nanoseconds since 1970, within the years 1 to 9999."""
+    """A moment: nanoseconds since 1970, within the years 1 to 9999, and in what zone it is told (seconds east)."""
 
-    __slots__ = ("nanos",)
+    __slots__ = ("nanos", "offset")
 
-    def __init__(self, nanos: int) -> None:
+    def __init__(self, nanos: int, offset: int = 0) -> None:
         self.nanos = nanos
+        self.offset = offset
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Timestamp) and self.nanos == other.nanos
@@ -206,8 +207,10 @@ def key_of(value: Any) -> Any:
         return value
     if kind is bool:
         return _BOOL_KEYS[value]
-    if kind is float and value.is_integer():
-        return int(value)
+    if kind is float:
+        return int(value) if value.is_integer() else value
+    if value is None or kind is Timestamp or kind is Duration:
+        return value
     raise EvalError(f"unsupported key type: {type_name(value)}")
 
 
@@ -215,15 +218,20 @@ def from_key(key: Any) -> Any:
     return key.value if type(key) is BoolKey else key
 
 
-def compare(left: Any, right: Any) -> int:
+_COMPARERS: Final = frozenset((bool, str, bytes, Timestamp, Duration))
+#: Types that answer calls themselves, and do not say what was called.
+_RECEIVERS: Final = frozenset((str, Timestamp, Duration))
+
+
+def compare(left: Any, right: Any, operator: str = "") -> int:
     """-1, 0 or 1; EvalError when the two have no order."""
     kind = type(left)
     other = type(right)
     if kind in _NUMBERS and other in _NUMBERS:
         if left != left or right != right:
             raise EvalError("NaN values cannot be ordered")
-    elif kind is not other or kind not in (bool, str, bytes, Timestamp, Duration):
-        raise no_overload()
+    elif kind is not other or kind not in _COMPARERS:
+        raise no_overload("" if kind in _NUMBERS or kind in _COMPARERS else operator)
     return -1 if left < right else (1 if right < left else 0)
 
 
@@ -244,9 +252,9 @@ def add(left: Any, right: Any) -> Any:
     if isinstance(left, list) and isinstance(right, list):
         return [*left, *right]
     if kind is Timestamp and type(right) is Duration:
-        return _timestamp(left.nanos + right.nanos)
+        return _timestamp(left.nanos + right.nanos, left.offset)
     if kind is Duration and type(right) is Timestamp:
-        return _timestamp(left.nanos + right.nanos)
+        return _timestamp(left.nanos + right.nanos, right.offset)
     raise _no_operator(left, "_+_", _ADDERS)
 
 
@@ -257,7 +265,7 @@ _MODDERS: Final = frozenset((int, UInt))
 
 
 def _no_operator(left: Any, function: str, able: frozenset[type]) -> EvalError:
-    return no_overload("" if type(left) in able else function)
+    return no_overload("" if type(left) in able or type(left) in _RECEIVERS else function)
 
 
 def subtract(left: Any, right: Any) -> Any:
@@ -274,7 +282,7 @@ def subtract(left: Any, right: Any) -> Any:
         if kind is Timestamp:
             return _duration(left.nanos - right.nanos)
     if kind is Timestamp and type(right) is Duration:
-        return _timestamp(left.nanos - right.nanos)
+        return _timestamp(left.nanos - right.nanos, left.offset)
     raise _no_operator(left, "_-_", _SUBTRACTORS)
 
 
@@ -333,7 +341,7 @@ def negate(value: Any) -> Any:
         return -value
     if kind is Duration:
         return _duration(-value.nanos)
-    raise no_overload("" if kind is bool else "-_")
+    raise no_overload("" if kind is bool or kind in _RECEIVERS else "-_")
 
 
 def checked_int(value: int) -> int:
@@ -352,16 +360,16 @@ _MIN_TIME: Final = -62135596800 * 10**9
 _MAX_TIME: Final = 253402300800 * 10**9
 
 
-def _timestamp(nanos: int) -> Timestamp:
+def _timestamp(nanos: int, offset: int = 0) -> Timestamp:
     if _MIN_TIME <= nanos < _MAX_TIME:
-        return Timestamp(nanos)
+        return Timestamp(nanos, offset)
     raise EvalError("timestamp overflow")
 
 
 def _duration(nanos: int) -> Duration:
     if INT_MIN <= nanos <= INT_MAX:
         return Duration(nanos)
-    raise EvalError("duration overflow")
+    raise EvalError("integer overflow")
 
 
 timestamp = _timestamp
@@ -432,7 +440,7 @@ def size(value: Any) -> int:
     """`size(value)` of values of any type."""
     if isinstance(value, str | bytes | list | dict):
         return len(value)
-    raise no_overload("size")
+    raise no_overload("" if type(value) in _RECEIVERS else "size")
 
 
 def cost_size(value: Any) -> int:

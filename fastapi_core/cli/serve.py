@@ -47,7 +47,8 @@ async def serve(completed: Completed) -> int:
             notify("STOPPING=1\nSTATUS=Shutting down")
             await server.stop()
     except (OSError, HookError, StorageError, OptionsError) as error:
-        print(f"fastapi-core: {explain(error, completed.options.serving)}", file=sys.stderr)
+        store = "etcd-servers" if completed.options.etcd.etcd_servers else "data-dir"
+        print(f"fastapi-core: {explain(error, completed.options.serving, store)}", file=sys.stderr)
         return 1
     return 0
 

@@ -14,6 +14,7 @@ import orjson
 
 from fastapi_core._ext import jsonscan
 from fastapi_core.codec import go_syntax
+from fastapi_core.errors import go_json_number as number
 from fastapi_core.errors import go_quote
 from fastapi_core.schema.errors import DecodeError
 
@@ -131,27 +132,6 @@ def encode(tree: Any) -> bytes:
 def encode_pretty(tree: Any) -> bytes:
     """JSON indented by two spaces, in Go's spelling, without a newline."""
     return jsonscan.go_style(orjson.dumps(tree, option=orjson.OPT_INDENT_2), number)
-
-
-def _without_exponent(text: str) -> str:
-    from decimal import Decimal
-
-    return format(Decimal(text), "f")
-
-
-def number(value: float) -> bytes:
-    """A float as Go's encoder writes it: no exponent from 1e-6 up to 1e21."""
-    if value == 0:
-        return b"-0" if str(value).startswith("-") else b"0"
-    size = abs(value)
-    if 1e-6 <= size < 1e21:
-        if value.is_integer() and size < 2**53:
-            return b"%d" % int(value)
-        text = repr(value).removesuffix(".0")
-        return (_without_exponent(text) if "e" in text else text).encode()
-    mantissa, _, exponent = repr(value).partition("e")
-    digits = exponent.lstrip("+-0")
-    return f"{mantissa.removesuffix('.0')}e{'-' if exponent.startswith('-') else '+'}{digits}".encode()
 
 
 def unrecognized(kind: str, error: DecodeError, body: bytes) -> str:

@@ -17,9 +17,9 @@ import yaml
 
 from fastapi_core._ext import jsonscan
 from fastapi_core.codec import yaml_scalars as scalars
-from fastapi_core.codec.json import MAX_DEPTH, Parsed, number
+from fastapi_core.codec.json import MAX_DEPTH, Parsed
 from fastapi_core.codec.yaml_print import dump, natural_order
-from fastapi_core.errors import go_value
+from fastapi_core.errors import go_json_number, go_value
 from fastapi_core.schema.errors import DecodeError
 
 __all__ = ["dump", "natural_order", "parse"]
@@ -60,7 +60,7 @@ def _parse_json(body: bytes) -> Parsed | None:
     try:
         if jsonscan.duplicate_keys(body, MAX_DEPTH):
             return None
-        return Parsed(orjson.loads(jsonscan.go_style(body, number)), [], [])
+        return Parsed(orjson.loads(jsonscan.go_style(body, go_json_number)), [], [])
     except (ValueError, OverflowError):
         return None
 

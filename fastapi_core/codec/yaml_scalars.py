@@ -10,7 +10,7 @@ import re
 from datetime import date
 from typing import Final
 
-from fastapi_core.codec.json import number
+from fastapi_core.errors import go_json_number
 from fastapi_core.meta.patterns import Pattern
 
 Scalar = str | int | float | bool | None
@@ -91,7 +91,7 @@ def _real(text: str) -> int | float | str:
         return text
     if not value.is_integer() or abs(value) > _INT64_MAX:
         return value
-    digits = int(number(value))
+    digits = int(go_json_number(value))
     return digits if -_INT64_MAX <= digits <= _INT64_MAX else value
 
 

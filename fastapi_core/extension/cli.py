@@ -107,7 +107,7 @@ async def _run(app: Extension, options: Options) -> int:
         _say(app, *error.errors)
         return 1
     except (OSError, HookError, StorageError, ModelError) as error:
-        _say(app, explain(error, options.serving))
+        _say(app, explain(error, options.serving, "etcd-servers" if options.etcd.etcd_servers else "data-dir"))
         return 1
     return 0
 

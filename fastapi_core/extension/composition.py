@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from fastapi_core.rest.scope import Scope
     from fastapi_core.storage.cacher.cacher import Cacher
     from fastapi_core.storage.compactor import Compactor
-    from fastapi_core.storage.memory import MemoryStorage
-    from fastapi_core.storage.sqlite.store import SqliteStorage
+    from fastapi_core.storage.etcd.compaction import TurnCompactor
+    from fastapi_core.storage.interface import Storage
 else:
     openapi_documents = later("fastapi_core.openapi.documents")
 
@@ -75,7 +75,7 @@ async def compose(
             authorizer = authorizer or delegated.authorizer
         tls = None if plain else _tls(app, options, home, delegated)
         config = _config(options, authenticator, authorizer, files, metrics, tls)
-        store = await open_store(home) if any(isinstance(kind, Stored) for kind in app.kinds) else None
+        store = await open_store(app, options, home) if any(isinstance(kind, Stored) for kind in app.kinds) else None
     except BaseException:
         home.remove()
         raise
@@ -111,9 +111,9 @@ class Home:
 class Store:
     """What keeps the objects of stored kinds."""
 
-    storage: SqliteStorage | MemoryStorage
+    storage: Storage
     cacher: Cacher
-    compactor: Compactor
+    compactor: Compactor | TurnCompactor
 
     def install(self, server: GenericServer) -> None:
         """Its checks, its upkeep and its end."""
@@ -122,28 +122,28 @@ class Store:
             self.compactor.start()
 
         server.add_health_check("etcd", self.storage.check)
-        server.add_health_check("informer-sync", self.cacher.fresh, (READYZ,))
+        server.add_health_check("informer-sync", self.cacher.check, (READYZ,))
         server.add_hook("storage-compaction", compaction)
         server.on_stop(self.storage.close, "storage")
         server.on_stop(self.cacher.close, "cacher")
         server.on_stop(self.compactor.stop, "compactor")
 
 
-async def open_store(home: Home) -> Store:
+async def open_store(app: Extension, options: Options, home: Home) -> Store:
     """Raises OSError or StorageError."""
+    from fastapi_core.options import etcd
     from fastapi_core.storage.cacher.cacher import Cacher
-    from fastapi_core.storage.compactor import Compactor
-    from fastapi_core.storage.factory import make_storage
+    from fastapi_core.storage.factory import make_compactor, make_storage, shared
 
-    storage = make_storage(home.data_dir)
+    storage = make_storage(home.data_dir, etcd.settings(options.etcd, app.group_version.group))
     await storage.open()
-    cacher = Cacher(storage)
+    cacher = Cacher(storage, remote=shared(storage))
     try:
         await cacher.open()
     except BaseException:
         await storage.close()
         raise
-    return Store(storage, cacher, Compactor(storage))
+    return Store(storage, cacher, make_compactor(storage, options.etcd.etcd_compaction_interval))
 
 
 def _composed(app: Extension, options: Options, config: ServerConfig, store: Store | None) -> GenericServer:

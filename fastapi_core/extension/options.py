@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import field
 
 from fastapi_core.extension.delegated import options as delegated
-from fastapi_core.options import audit, serving
+from fastapi_core.options import audit, etcd, serving
 from fastapi_core.options.flags import STRING, OptionsError, flag, flags_of, parse
 from fastapi_core.options.groups import Generic, Logging
 from fastapi_core.options.options import check_generic, described
@@ -18,7 +18,10 @@ class Storage:
     """What is kept and where."""
 
     data_dir: str = flag(
-        "data-dir", STRING, "", "Directory of objects and generated certificates; empty: all in memory."
+        "data-dir",
+        STRING,
+        "",
+        "Directory of objects (without --etcd-servers) and generated certificates; empty: all in memory.",
     )
 
 
@@ -27,6 +30,7 @@ GROUPS: dict[str, type] = {
     "delegated": delegated.DelegatedOptions,
     "generic": Generic,
     "storage": Storage,
+    "etcd": etcd.Etcd,
     "audit": audit.Audit,
     "logging": Logging,
 }
@@ -40,6 +44,7 @@ class Options:
     delegated: delegated.DelegatedOptions = field(default_factory=delegated.DelegatedOptions)
     generic: Generic = field(default_factory=Generic)
     storage: Storage = field(default_factory=Storage)
+    etcd: etcd.Etcd = field(default_factory=etcd.Etcd)
     audit: audit.Audit = field(default_factory=audit.Audit)
     logging: Logging = field(default_factory=Logging)
 
@@ -62,6 +67,7 @@ class Options:
             *serving.check(self.serving),
             *delegated.check(self.delegated),
             *check_generic(self.generic),
+            *etcd.check(self.etcd),
             *audit.check(self.audit),
         ]
 

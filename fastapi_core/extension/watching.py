@@ -21,7 +21,7 @@ from fastapi_core.storage.cacher.resource import Listing
 if TYPE_CHECKING:
     from fastapi_core._ext.selector import Matcher
     from fastapi_core.extension.request import Event
-    from fastapi_core.storage.cacher.watchers import Watcher
+    from fastapi_core.storage.cacher.watchers import Lost, Watcher
 
 Deliver = Callable[[list[WatchEvent]], None]
 
@@ -53,6 +53,7 @@ class WatchCache(RequestCache):
         name: str = "",
         since: int,
         deliver: Deliver,
+        lost: Lost | None = None,
     ) -> Awaitable[Watcher | None]:
         """Waits as long as there are events, then answers None. Raises APIError for a source that fails."""
         self.revision = max(since, self.revision)

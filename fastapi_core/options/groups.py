@@ -10,6 +10,7 @@ from fastapi_core.options.aggregation import Aggregation
 from fastapi_core.options.audit import Audit
 from fastapi_core.options.authentication import Authentication
 from fastapi_core.options.authorization import Authorization
+from fastapi_core.options.etcd import Etcd
 from fastapi_core.options.features import Features
 from fastapi_core.options.flags import BOOL, DURATION, INT, STRING, STRINGS, flag
 from fastapi_core.options.flowcontrol import FlowControl
@@ -59,7 +60,10 @@ class Storage:
     """What is kept and where."""
 
     data_dir: str = flag(
-        "data-dir", STRING, "", "Directory of objects, certificates, admin.kubeconfig; empty: all in memory."
+        "data-dir",
+        STRING,
+        "",
+        "Directory of objects (without --etcd-servers), certificates, admin.kubeconfig; empty: all in memory.",
     )
     event_ttl: float = flag("event-ttl", DURATION, 3600.0, "Time events are kept.")
 
@@ -115,6 +119,7 @@ GROUPS: dict[str, type] = {
     "serving": Serving,
     "generic": Generic,
     "storage": Storage,
+    "etcd": Etcd,
     "authentication": Authentication,
     "authorization": Authorization,
     "audit": Audit,

@@ -155,7 +155,7 @@ def inert(effective: Container[str]) -> dict[str, Flag]:
 
 
 _PROTECTIVE = """
-    encryption-provider-config etcd-servers etcd-servers-overrides
+    encryption-provider-config etcd-servers-overrides
     service-account-signing-endpoint tls-curve-preferences
 """
 PROTECTIVE = frozenset(_PROTECTIVE.split())

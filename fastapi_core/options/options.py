@@ -15,6 +15,7 @@ from fastapi_core.options import (
     audit,
     authentication,
     authorization,
+    etcd,
     features,
     flowcontrol,
     gates,
@@ -33,6 +34,7 @@ class Options:
     serving: serving.Serving = field(default_factory=serving.Serving)
     generic: Generic = field(default_factory=Generic)
     storage: Storage = field(default_factory=Storage)
+    etcd: etcd.Etcd = field(default_factory=etcd.Etcd)
     authentication: authentication.Authentication = field(default_factory=authentication.Authentication)
     authorization: authorization.Authorization = field(default_factory=authorization.Authorization)
     audit: audit.Audit = field(default_factory=audit.Audit)
@@ -80,6 +82,7 @@ class Options:
             *check_generic(self.generic),
             *_check_network(self.network),
             *_check_kubelet(self.kubelet),
+            *etcd.check(self.etcd),
             *authentication.check(self.authentication),
             *authorization.check(self.authorization),
             *audit.check(self.audit),

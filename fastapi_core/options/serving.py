@@ -78,8 +78,8 @@ def check(serving: Serving) -> list[str]:
     return wrong
 
 
-def explain(error: Exception, serving: Serving) -> str:
-    """A failed start in terms of flags, where it was one of them."""
+def explain(error: Exception, serving: Serving, store: str = "data-dir") -> str:
+    """A failed start in terms of flags, where it was one of them. `store` is the one that says where objects are."""
     import errno
 
     from fastapi_core.storage.interface import StorageError
@@ -91,5 +91,5 @@ def explain(error: Exception, serving: Serving) -> str:
     if isinstance(error, OSError) and error.errno == errno.EADDRNOTAVAIL:
         return f"--bind-address: {serving.bind_address} is no address of this machine, use 0.0.0.0 or 127.0.0.1"
     if isinstance(error, StorageError):
-        return f"--data-dir: {error}"
+        return f"--{store}: {error}"
     return str(error)

@@ -94,7 +94,8 @@ class Applier:
         return Applied(merged, managed)
 
     def _check(self, config: Tree) -> None:
-        if (config.get("metadata") or {}).get("managedFields") is not None:
+        metadata = config.get("metadata")
+        if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
             raise errors.bad_request("metadata.managedFields must be nil")
         found = conform.problems(self._tracker.shape, config)
         if found:
@@ -214,9 +215,16 @@ def _all(shape: Shape, tree: Tree) -> FieldSet:
 
 def named(config: Tree) -> str:
     """An object as errors name it: namespace, name and kind."""
-    metadata = config.get("metadata") or {}
+    metadata = config.get("metadata")
+    if not isinstance(metadata, dict):
+        metadata = {}
+    return f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}; {gvk(config)}"
+
+
+def gvk(config: Tree) -> str:
+    """Group, version and kind as the reference prints them."""
     group, _, version = str(config.get("apiVersion") or "").rpartition("/")
-    return f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}; {group}/{version}, Kind={config.get('kind') or ''}"
+    return f"{group}/{version}, Kind={config.get('kind') or ''}"
 
 
 def plain_failure(text: str) -> APIError:

@@ -7,6 +7,7 @@ from typing import Any, Final
 from fastapi_core._ext.fieldset import ItemError, Shape, conforms
 from fastapi_core.codec import json as json_codec
 from fastapi_core.patch import fieldset
+from fastapi_core.patch.errors import go_format, go_type
 from fastapi_core.patch.shapes import DEDUCED, Kind
 
 Problem = tuple[str, str]
@@ -51,24 +52,40 @@ def _value(shape: Shape, value: Any, path: str, found: list[Problem]) -> None:
         if value.__class__ is dict:
             _object(shape, value, path, found)
         else:
-            found.append((path, f"expected map, got {_go(value)}"))
+            found.append((path, f"expected map, got {_held(value)}"))
     elif value.__class__ is list:
         _list(shape, value, path, found)
     else:
-        found.append((path, f"expected list, got {_go(value)}"))
+        found.append((path, f"expected list, got {_held(value)}"))
 
 
 def _leaf(shape: Shape, value: Any, path: str, found: list[Problem]) -> None:
     classes = _CLASSES.get(shape.scalar)
-    if classes is None or value.__class__ in classes:
+    if classes is None:
+        return
+    if value.__class__ in classes:
+        _content(shape.item, value, path, found)
         return
     if shape.scalar in ("object", "list"):
         what = "map" if shape.scalar == "object" else "list"
-        found.append((path, f"expected {what}, got {_go(value)}"))
+        found.append((path, f"expected {what}, got {_held(value)}"))
     elif shape.scalar == "string":
         found.append((path, f"expected string, got &value.valueUnstructured{{Value:{_go(value)}}}"))
+    elif shape.scalar == "boolean":
+        found.append((path, f"expected boolean, got {_held(value)}"))
     else:
-        found.append((path, f"expected {_EXPECTED[shape.scalar]}, got {_go(value)}"))
+        found.append((path, f"expected {_EXPECTED[shape.scalar]}, got {go_type(value)}"))
+
+
+def _content(inner: Shape | None, value: Any, path: str, found: list[Problem]) -> None:
+    """What is in an object or list that is owned as a whole."""
+    if inner is None:
+        return
+    if value.__class__ is dict:
+        _object(inner, value, path, found)
+    else:
+        for index, item in enumerate(value):
+            _value(inner, item, f"{path}[{index}]", found)
 
 
 def _object(shape: Shape, value: dict[str, Any], path: str, found: list[Problem]) -> None:
@@ -97,6 +114,11 @@ def _list(shape: Shape, value: list[Any], path: str, found: list[Problem]) -> No
             found.append((path, f"duplicate entries for key {shown}"))
         seen.add(element)
         _value(shape.item, item, path + shown, found)
+
+
+def _held(value: Any) -> str:
+    """A value as Go prints the struct that holds it."""
+    return f"&{{{go_format(value)}}}"
 
 
 def _go(value: Any) -> str:

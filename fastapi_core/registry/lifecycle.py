@@ -43,16 +43,16 @@ def new_uid() -> str:
 
 
 def invalid(definition: ResourceDefinition, name: str, problems: list[FieldError]) -> errors.APIError:
-    return errors.invalid(definition.kind, definition.group, name, problems)
+    # By the group it is kept in: events of both groups are those of the core.
+    return errors.invalid(definition.kind, definition.storage_group, name, problems)
 
 
 def before_create(definition: ResourceDefinition, tree: Tree) -> list[str]:
     """Stamp and check a new object; returns warnings, raises Invalid with every error."""
     metadata = tree["metadata"]
-    if metadata.get("resourceVersion") not in (None, "", "0"):
-        raise errors.APIError("", "resourceVersion should not be set on objects to be created", code=500)
-    for name in ("resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"):
-        metadata.pop(name, None)
+    if metadata.get("resourceVersion") in (None, "", "0"):
+        metadata.pop("resourceVersion", None)
+    metadata.pop("selfLink", None)
     metadata["uid"] = new_uid()
     metadata["creationTimestamp"] = timestamp()
     if not metadata.get("name") and metadata.get("generateName"):
@@ -65,6 +65,12 @@ def before_create(definition: ResourceDefinition, tree: Tree) -> list[str]:
     warnings = strategy.warnings(tree, None)
     strategy.canonicalize(tree, None)
     return warnings
+
+
+def check_unstored(tree: Tree, dry_run: bool = False) -> None:
+    """A new object has no version yet; asked last of all, by the store: not in a dry run."""
+    if not dry_run and "resourceVersion" in tree["metadata"]:
+        raise errors.APIError("", "resourceVersion should not be set on objects to be created", code=500)
 
 
 def before_update(definition: ResourceDefinition, tree: Tree, old: Tree, prepare: Prepare) -> list[str]:
@@ -83,10 +89,12 @@ def before_update(definition: ResourceDefinition, tree: Tree, old: Tree, prepare
             metadata[name] = previous[name]
     strategy = definition.strategy
     prepare(tree, old)
-    problems = validate_metadata(tree, old, definition=definition) + strategy.validate(tree, old)
+    problems = validate_metadata(tree, old, definition=definition, subresource=prepare != strategy.prepare)
+    problems += strategy.validate(tree, old)
     if problems:
         raise invalid(definition, metadata.get("name", ""), problems)
-    warnings = strategy.warnings(tree, old)
+    warn = strategy.status_warnings if prepare is strategy.prepare_status else strategy.warnings
+    warnings = warn(tree, old)
     strategy.canonicalize(tree, old)
     return warnings
 
@@ -104,11 +112,13 @@ def to_be_removed(tree: Tree) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """What a delete request does: `tree` is the new state (written first when `changed`), `remove` says it goes then."""
+    """What a delete request does: `tree` is the new state (written first when `changed`), `remove` says it goes then.
+    `pending`: a grace period has begun that the request does not shorten; admission is not asked about it."""
 
     tree: Tree
     changed: bool
     remove: bool
+    pending: bool = False
 
 
 def plan_deletion(
@@ -130,7 +140,7 @@ def plan_deletion(
     if definition.graceful:
         decision = _start_grace(tree, grace)
         if decision is None:
-            return Deletion(old, False, False)
+            return Deletion(old, False, False, pending=True)
         gracefully = decision
     present = metadata.get("finalizers") or []
     finalizers = _finalizers(definition, present, orphan, propagation)

@@ -1,7 +1,7 @@
 """Validation of `metadata`, the same for every kind but for the format of the name.
 
 Texts and order are the reference's. On update its generic layer and the kind's own validation both check metadata, so
-an error stands in `details.causes` once for each.
+an error stands in `details.causes` once for each: `_PASSES` says what the kind's own looks at.
 """
 
 from __future__ import annotations
@@ -56,39 +56,44 @@ _PLAIN_FINALIZERS = frozenset(
         ("policy", "PodDisruptionBudget"),
     }
 )
-#: What the kind's own validation of an update checks again: (the change, the new metadata), each so many times.
-_BOTH, _CHANGE, _OBJECT, _NOTHING = (1, 1), (1, 0), (0, 1), (0, 0)
-_AGAIN: dict[tuple[str, str], tuple[int, int]] = {
-    ("", "Event"): _NOTHING,
-    ("", "LimitRange"): _OBJECT,
-    ("", "PersistentVolume"): (0, 2),
-    ("", "PodTemplate"): _CHANGE,
-    ("", "ReplicationController"): _CHANGE,
-    ("", "ResourceQuota"): _CHANGE,
-    ("", "Service"): _CHANGE,
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): _CHANGE,
-    ("apps", "DaemonSet"): _CHANGE,
-    ("apps", "Deployment"): _CHANGE,
-    ("apps", "ReplicaSet"): _CHANGE,
-    ("apps", "StatefulSet"): _CHANGE,
-    ("autoscaling", "HorizontalPodAutoscaler"): _CHANGE,
-    ("batch", "CronJob"): _CHANGE,
-    ("coordination.k8s.io", "Lease"): _CHANGE,
-    ("discovery.k8s.io", "EndpointSlice"): _OBJECT,
-    ("events.k8s.io", "Event"): _NOTHING,
-    ("flowcontrol.apiserver.k8s.io", "FlowSchema"): _OBJECT,
-    ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): _OBJECT,
-    ("networking.k8s.io", "NetworkPolicy"): _CHANGE,
-    ("networking.k8s.io", "ServiceCIDR"): _CHANGE,
-    ("policy", "PodDisruptionBudget"): _NOTHING,
-    ("resource.k8s.io", "ResourceSlice"): _CHANGE,
-    ("scheduling.k8s.io", "PriorityClass"): _CHANGE,
-    ("storage.k8s.io", "CSIDriver"): _CHANGE,
-    ("storage.k8s.io", "CSINode"): _OBJECT,
-    ("storage.k8s.io", "VolumeAttachment"): _OBJECT,
-}
 _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 _IMMUTABLE_TEXTS = frozenset({"name", "namespace", "uid"})
+
+
+#: How often a kind's own validation of an update judges metadata as an object's, and as the next state of another.
+_PASSES: dict[str, tuple[int, int]] = {
+    **dict.fromkeys(
+        (
+            "APIService", "CertificateSigningRequest", "ClusterRole", "ClusterRoleBinding", "ConfigMap",
+            "ControllerRevision", "CSIStorageCapacity", "DeviceClass", "Endpoints", "Ingress", "IngressClass",
+            "IPAddress", "Job", "Namespace", "Node", "PersistentVolumeClaim", "Pod", "ResourceClaim",
+            "ResourceClaimTemplate", "Role", "RoleBinding", "RuntimeClass", "Secret", "ServiceAccount", "StorageClass",
+            "VolumeAttributesClass",
+        ),
+        (1, 1),
+    ),
+    **dict.fromkeys(
+        (
+            "CSINode", "EndpointSlice", "FlowSchema", "LimitRange", "MutatingAdmissionPolicy",
+            "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration", "PriorityLevelConfiguration",
+            "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
+            "VolumeAttachment",
+        ),
+        (1, 0),
+    ),
+    "Event": (0, 0),
+    "PersistentVolume": (2, 0),
+    "PodDisruptionBudget": (0, 0),
+}  # fmt: skip
+_STATUS_PASSES = {"CertificateSigningRequest": (1, 1), "CronJob": (0, 0), "PodDisruptionBudget": (0, 0)}
+
+
+def _passes(definition: ResourceDefinition, subresource: bool) -> tuple[int, int]:
+    if definition.custom:
+        return 0, 1
+    if subresource:
+        return _STATUS_PASSES.get(definition.kind, (0, 1))
+    return _PASSES.get(definition.kind, (0, 1))
 
 
 _VOLATILE = {"resourceVersion": "", "managedFields": None}
@@ -150,11 +155,10 @@ def validate_labels(labels: dict[str, str] | None, field: str = "metadata.labels
     return errors
 
 
-def validate_annotations(annotations: dict[str, str] | None) -> list[FieldError]:
+def validate_annotations(annotations: dict[str, str] | None, field: str = "metadata.annotations") -> list[FieldError]:
     """Keys are qualified names, in any case; all together at most 256 KiB."""
     if not annotations:
         return []
-    field = "metadata.annotations"
     errors = []
     total = 0
     for key, value in annotations.items():
@@ -317,7 +321,9 @@ def validate_embedded(metadata: Tree) -> list[FieldError]:
     return _object(named, bool(metadata.get("namespace")), names.path_segment)
 
 
-def validate_metadata(tree: Tree, old: Tree | None, *, definition: ResourceDefinition) -> list[FieldError]:
+def validate_metadata(
+    tree: Tree, old: Tree | None, *, definition: ResourceDefinition, subresource: bool = False
+) -> list[FieldError]:
     """Every error of an object's metadata; `old` is the state before, None on create.
 
     On update the store has already kept what a client cannot change by leaving it out (uid, stamps, generation).
@@ -331,22 +337,13 @@ def validate_metadata(tree: Tree, old: Tree | None, *, definition: ResourceDefin
     if _unchanged(metadata, before) and not _managers(metadata.get("managedFields")):
         return []
     attached = _attached(metadata)
+    whole = _object(metadata, definition.namespaced, names.path_segment, attached)
     change = _change(metadata, before, attached)
-    found = _object(metadata, definition.namespaced, names.path_segment, attached)
-    if not found and not change and not metadata.get("finalizers"):
+    if not whole and not change and not metadata.get("finalizers"):
         return []
-    changes, objects = _again(definition)
     qualified = _qualified_finalizers(metadata, definition)
-    return found + change + (change + qualified) * changes + (found + qualified) * objects
-
-
-def _again(definition: ResourceDefinition) -> tuple[int, int]:
-    """How often the kind's own validation looks at the change, and at the new metadata."""
-    if definition.custom:
-        return _CHANGE
-    if definition.group == "admissionregistration.k8s.io":
-        return _OBJECT
-    return _AGAIN.get((definition.group, definition.kind), _BOTH)
+    objects, updates = _passes(definition, subresource)
+    return whole + change + (change + qualified) * updates + (whole + qualified) * objects
 
 
 def _unchanged(metadata: Tree, before: Tree) -> bool:

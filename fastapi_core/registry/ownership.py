@@ -22,6 +22,8 @@ Paths = tuple[tuple[str, ...], ...]
 _METADATA_TOO: Final[Paths] = (("spec",), ("metadata",))
 
 RESET: Final[dict[tuple[str, str, str], Paths]] = {
+    ("", "Pod", "ephemeralcontainers"): (),
+    ("", "Pod", "resize"): (),
     ("", "Pod", "status"): (("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")),
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy", "status"): _METADATA_TOO,
     ("apiextensions.k8s.io", "CustomResourceDefinition", "status"): _METADATA_TOO,
@@ -33,17 +35,13 @@ RESET: Final[dict[tuple[str, str, str], Paths]] = {
     ("flowcontrol.apiserver.k8s.io", "FlowSchema", "status"): _METADATA_TOO,
     ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration", "status"): _METADATA_TOO,
     ("internal.apiserver.k8s.io", "StorageVersion", "status"): _METADATA_TOO,
+    ("networking.k8s.io", "ServiceCIDR", "status"): _METADATA_TOO,
+    ("resource.k8s.io", "DeviceTaintRule", "status"): _METADATA_TOO,
+    ("resource.k8s.io", "ResourceClaim", "status"): _METADATA_TOO,
+    ("resource.k8s.io", "ResourcePoolStatusRequest", "status"): _METADATA_TOO,
+    ("scheduling.k8s.io", "PodGroup", "status"): _METADATA_TOO,
     ("storage.k8s.io", "VolumeAttachment", "status"): _METADATA_TOO,
     ("storagemigration.k8s.io", "StorageVersionMigration", "status"): _METADATA_TOO,
-}
-
-_CONTAINERS: Final = ("containers", "initContainers")
-#: Subresources that change only these fields (`*`: every item of the list).
-ONLY: Final[dict[tuple[str, str, str], Paths]] = {
-    ("", "Pod", "ephemeralcontainers"): (("spec", "ephemeralContainers"),),
-    ("", "Pod", "resize"): tuple(
-        ("spec", containers, "*", name) for containers in _CONTAINERS for name in ("resources", "resizePolicy")
-    ),
 }
 
 
@@ -54,7 +52,6 @@ def tracker(definition: ResourceDefinition, subresource: str = "", versions: Ver
         definition.group_version,
         subresource=subresource,
         reset=reset_fields(definition, subresource),
-        only=ONLY.get((definition.group, definition.kind, subresource), ()),
         changing=definition.custom,
         versions=versions or builtin_versions(definition),
     )

@@ -10,13 +10,13 @@ from fastapi_core.codec import json as json_codec
 from fastapi_core.codec.negotiate import MediaType
 from fastapi_core.http.exchange import Response
 from fastapi_core.patch import managers
-from fastapi_core.patch.apply import Applier, named, plain_failure, sync_last_applied
+from fastapi_core.patch.apply import Applier, gvk, named, plain_failure, sync_last_applied
 from fastapi_core.registry import lifecycle
 from fastapi_core.registry.definition import Tree
 from fastapi_core.request import aside
 from fastapi_core.request.context import RequestContext
-from fastapi_core.rest import custom, render
-from fastapi_core.rest.body import Expected
+from fastapi_core.rest import render
+from fastapi_core.rest.body import Expected, warn
 from fastapi_core.rest.create import create_object, expected_of
 from fastapi_core.rest.defaulting import apply_defaults
 from fastapi_core.rest.options import WriteOptions, write_options
@@ -25,6 +25,8 @@ from fastapi_core.rest.update import check_identity, write
 from fastapi_core.schema import normalize
 from fastapi_core.schema.errors import TypeMismatch
 from fastapi_core.storage.interface import StorageError
+
+_EMPTY: tuple[Any, ...] = (None, {}, [])
 
 
 class Configuration(NamedTuple):
@@ -39,6 +41,8 @@ def read_configuration(ctx: RequestContext) -> Configuration:
     body = ctx.request.body
     try:
         parsed = aside.parse(ctx, "json" if body[:1] == b"{" else "yaml")
+        if parsed.duplicates:
+            parsed = aside.parse(ctx, "yaml")  # which knows the lines
     except json_codec.DecodeError as error:
         if body[:1] != b"{":
             raise errors.bad_request(f"error decoding YAML: {error}") from error
@@ -60,6 +64,8 @@ def _flow_mapping(ctx: RequestContext) -> json_codec.Parsed:
 
 def check_kind(tree: Tree, expected: Expected) -> None:
     """400 unless the configuration says it is of the endpoint's kind and version."""
+    if tree.get("metadata", tree) is None:
+        del tree["metadata"]
     version, kind = tree.get("apiVersion"), tree.get("kind")
     if version == expected.group_version and kind == expected.kind:
         return
@@ -72,10 +78,10 @@ def check_duplicates(ctx: RequestContext, config: Configuration, options: WriteO
     """Keys given twice: refused or reported, as fieldValidation says."""
     if not config.complaints or options.field_validation == "Ignore":
         return
-    text = "error converting YAML to JSON: yaml: unmarshal errors:\n" + "\n".join(f"  {c}" for c in config.complaints)
+    text = "error converting YAML to JSON: " + "\n".join(config.complaints)
     if options.field_validation == "Strict":
         raise errors.bad_request(f"error strict decoding YAML: {text}")
-    ctx.warn(text)
+    warn(ctx, text)
 
 
 def apply(ctx: RequestContext, scope: Scope, media: MediaType, subresource: str) -> Awaitable[Response]:
@@ -135,15 +141,16 @@ def merged(scope: Scope, current: Tree, config: Configuration, options: WriteOpt
     if result.tree is None:
         tree = {**current, "metadata": dict(current["metadata"])}
     elif definition.custom:
-        tree = custom.emptied(result.tree, config.tree)
-        tree["metadata"] = dict(tree.get("metadata") or {})
-        if definition.form is not None:
-            definition.form.prune(tree)
+        metadata = result.tree.get("metadata") or {}
+        tree = {**result.tree, "metadata": {name: value for name, value in metadata.items() if value not in _EMPTY}}
     else:
         try:
             tree = normalize.normalize(scope.type, result.tree, known=current).tree
         except TypeMismatch as error:
-            text = f"failed to convert new typed object ({named(config.tree)}) to object: {error}"
+            text = (
+                f"failed to convert new object ({named(config.tree)}) to proper version: unable to convert unstructured "
+                f"object to {gvk(config.tree)}: {error}"
+            )
             raise plain_failure(text) from error
         tree["metadata"] = dict(tree.get("metadata") or {})
     if result.tree is not None:

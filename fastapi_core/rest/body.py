@@ -88,7 +88,7 @@ def _read(ctx: RequestContext, expected: Expected, validation: str) -> Tree:
         if validation == "Strict":
             raise cannot_handle(expected, "strict decoding error: " + ", ".join(complaints))
         for complaint in complaints:
-            ctx.warn(complaint)
+            warn(ctx, complaint)
     conformed: Tree = tree
     if expected.form is not None:
         return conformed
@@ -96,6 +96,13 @@ def _read(ctx: RequestContext, expected: Expected, validation: str) -> Tree:
     if clears_owners(parsed.tree):
         conformed["metadata"] = {**(conformed.get("metadata") or {}), "managedFields": []}
     return conformed
+
+
+def warn(ctx: RequestContext, complaint: str) -> None:
+    """A complaint as a Warning; what YAML has to say about several lines is a warning each."""
+    head, yaml, lines = complaint.partition("yaml: unmarshal errors:\n")
+    for text in lines.split("\n") if yaml and head in ("", "error converting YAML to JSON: ") else [complaint]:
+        ctx.warn(text.strip() if yaml else text)
 
 
 def _read_protobuf(body: bytes, expected: Expected) -> Tree:

@@ -44,7 +44,7 @@ class Components:
         async def answer() -> Response:
             objects = list(await asyncio.gather(*(self._object(name) for name in self.names())))
             found = objects if matcher is None else matcher.select(objects)
-            page = Page(found, self._scope.store.cache.revision, "", 0)
+            page = Page(found, 0, "", 0)
             return render.page(ctx, self._scope, media, page, selected=matcher is not None)
 
         return answer()

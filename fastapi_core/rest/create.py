@@ -40,10 +40,6 @@ def expected_of(scope: Scope) -> Expected:
     )
 
 
-_SYSTEM = ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds")
-"""What clients cannot give an object; nobody gets to own it."""
-
-
 def creator(scope: Scope) -> Endpoint:
     """POST of a new object."""
     expected = expected_of(scope)
@@ -75,12 +71,15 @@ async def create_object(
     `verb`: what the request asked for; another one than create needs the right to create as well. `applied`: it comes
     from an apply, which has set the owners of its fields."""
     definition = scope.definition
+    _own_metadata(tree, wipe=verb == "create")
     attributes = _decoded(ctx, scope, tree, options, applied=applied)
     pending = scope.admission.admit(attributes)
     if pending is not None:
         await pending
     tree = attributes.object or tree
-    metadata = tree["metadata"]
+    metadata = tree.setdefault("metadata", {})
+    if pending is not None:
+        settle_namespace(scope, ctx.info.namespace, metadata)
     if scope.guard is not None:
         await scope.guard(ctx, tree, None)
     if verb != "create":
@@ -99,6 +98,7 @@ async def create_object(
         pending = scope.admission.check(attributes)
         if pending is not None:
             await pending
+        lifecycle.check_unstored(tree, options.dry_run)
         try:
             return await _store(scope, tree, dry_run=options.dry_run, applied=applied)
         except errors.APIError as error:
@@ -112,12 +112,18 @@ async def create_object(
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
+def _own_metadata(tree: Tree, *, wipe: bool) -> None:
+    """Metadata that may be changed. `wipe`: nothing is created on its way out (an update or an apply that creates may)."""
+    metadata = tree["metadata"] = dict(tree.get("metadata") or {})
+    if wipe:
+        metadata.pop("deletionTimestamp", None)
+        metadata.pop("deletionGracePeriodSeconds", None)
+
+
 def _decoded(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions, *, applied: bool) -> Attributes:
     """What admission is shown: the object defaulted, its fields owned."""
     definition = scope.definition
-    metadata = tree["metadata"] = dict(tree.get("metadata") or {})
-    for name in _SYSTEM:
-        metadata.pop(name, None)
+    metadata = tree["metadata"]
     settle_namespace(scope, ctx.info.namespace, metadata)
     apply_defaults(definition, tree)
     for warning in dedup_owner_references(tree):

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 def conform(expected: Expected, form: Form, tree: Any, complaints: list[str], body: bytes) -> tuple[Tree, list[str]]:
     """The parsed body as an object of the expected kind, in place, and everything strict decoding complains about."""
     checked = identified(expected.kind, expected.group, expected.version, tree, body)
-    problems, odd = _coerce(form, checked)
+    problems, odd = form.coerce(checked, drop=False)
     if problems:
         raise errors.bad_request(
             f"{expected.kind} in version {errors.go_quote(expected.version)} cannot be handled as a {expected.kind}: "
-            f"{problems[0]}"
+            f"{_told(problems[0])}"
         )
-    unknown_fields = [*form.prune(checked), *odd]
+    unknown_fields = _in_order(form.prune(checked), odd)
     found = [*complaints, *(unknown(path) for path in unknown_fields)]
     return checked, found[:MAX_COMPLAINTS]
 
@@ -66,36 +66,23 @@ def conform_patched(definition: ResourceDefinition, form: Form, patched: Tree, r
     sound = patched.get("kind") == definition.kind and patched.get("apiVersion") == group_version
     body = b"" if sound else json_codec.encode(patched)
     tree = identified(definition.kind, definition.group, definition.version, patched, body)
-    problems, odd = _coerce(form, tree)
+    problems, odd = form.coerce(tree, drop=False)
     if problems:
-        raise undecodable(str(problems[0]))
-    reported += [unknown(path) for path in (*form.prune(tree), *odd)]
+        raise undecodable(_told(problems[0]))
+    reported += [unknown(path) for path in _in_order(form.prune(tree), odd)]
     tree["metadata"] = dict(tree.get("metadata") or {})
     return tree
 
 
-def emptied(tree: Tree, config: Tree) -> Tree:
-    """An applied object in which what the configuration states to be empty is, where removal has left null."""
-    made = dict(tree)
-    for name, stated in config.items():
-        if not isinstance(stated, dict | list):
-            continue
-        value = made.get(name, stated)
-        if value is None and not stated:
-            made[name] = type(stated)()
-        elif isinstance(value, dict) and isinstance(stated, dict):
-            made[name] = emptied(value, stated)
-    return made
+def _told(problem: FieldError) -> str:
+    """The object's own metadata is told without its place."""
+    return problem.detail if problem.field == "metadata" else str(problem)
 
 
-def _coerce(form: Form, tree: Tree) -> tuple[list[FieldError], list[str]]:
-    """Give metadata its types; an empty list of owners means something and stays."""
-    metadata = tree.get("metadata")
-    cleared = isinstance(metadata, dict) and metadata.get("managedFields") == []
-    found = form.coerce(tree, drop=False)
-    if cleared and isinstance(tree.get("metadata"), dict):
-        tree["metadata"]["managedFields"] = []
-    return found
+def _in_order(pruned: list[str], odd: list[str]) -> list[str]:
+    """Unknown members: those of the object's own metadata, those of the schema, those of objects inside."""
+    own = [path for path in odd if path.startswith("metadata.")]
+    return [*own, *pruned, *(path for path in odd if not path.startswith("metadata."))]
 
 
 def undecodable(text: str) -> errors.APIError:

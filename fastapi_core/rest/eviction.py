@@ -80,7 +80,7 @@ async def _evict(
 ) -> Response:
     namespace, name = ctx.info.namespace, ctx.info.name
     attributes = Attributes(
-        "CREATE", scope.definition, "eviction", namespace, name, eviction, None, options.dry_run, ctx, options=given
+        "CREATE", scope.definition, "eviction", namespace, name, eviction, None, given.dry_run, ctx, options=given
     )
     await scope.admission.mutate(attributes)
     await scope.admission.validate(attributes)

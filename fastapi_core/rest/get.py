@@ -10,10 +10,8 @@ from fastapi_core.codec.negotiate import MediaType
 from fastapi_core.http.exchange import Response
 from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest import render
-from fastapi_core.rest.options import revision_of
+from fastapi_core.rest.options import flag, revision_of
 from fastapi_core.rest.scope import Scope
-
-NO_EXPORT = "the export parameter, deprecated since v1.14, is no longer supported"
 
 
 def getter(scope: Scope) -> Endpoint:
@@ -26,8 +24,8 @@ def getter(scope: Scope) -> Endpoint:
         version = ""
         if info.query:
             version = info.first("resourceVersion")
-            if info.first("export") not in ("", "false", "0"):
-                raise errors.bad_request(NO_EXPORT)
+            if flag(info.query, "export"):
+                raise errors.bad_request("the export parameter, deprecated since v1.14, is no longer supported")
         if not version:
             pending = store.fresh()
         elif version == "0":
@@ -37,7 +35,7 @@ def getter(scope: Scope) -> Endpoint:
         if pending is not None:
             return _later(ctx, media, pending)
         obj = _find(ctx)
-        return render.one(ctx, scope, obj, media=media) if scope.is_ready((obj,)) else _readied(ctx, media, obj)
+        return _readied(ctx, media, obj) if scope.converts else render.one(ctx, scope, obj, media=media)
 
     def _find(ctx: RequestContext) -> CachedObject:
         info = ctx.info
@@ -48,9 +46,22 @@ def getter(scope: Scope) -> Endpoint:
 
     async def _later(ctx: RequestContext, media: MediaType, pending: Awaitable[None]) -> Response:
         await pending
-        return await _readied(ctx, media, _find(ctx))
+        obj = _find(ctx)
+        answer = _readied(ctx, media, obj) if scope.converts else render.one(ctx, scope, obj, media=media)
+        return answer if isinstance(answer, Response) else await answer
 
-    async def _readied(ctx: RequestContext, media: MediaType, obj: CachedObject) -> Response:
-        return render.one(ctx, scope, await scope.readied(obj), media=media)
+    def _readied(ctx: RequestContext, media: MediaType, obj: CachedObject) -> Response | Awaitable[Response]:
+        """Reads that are to be consistent have a webhook convert each time, others take what it has converted before."""
+        asked = ctx.info.query and ctx.info.first("resourceVersion")
+        pending = scope.ready((obj,)) if asked else scope.anew(obj)
+        if pending is None:
+            return render.one(ctx, scope, obj, media=media)
+        return _converted(ctx, media, obj, pending)
+
+    async def _converted(
+        ctx: RequestContext, media: MediaType, obj: CachedObject, pending: Awaitable[None]
+    ) -> Response:
+        await pending
+        return render.one(ctx, scope, obj, media=media)
 
     return get

@@ -85,7 +85,8 @@ def patch_engine(form: str, body: bytes, type: Type, *, custom: bool) -> tuple[E
     except json_codec.DecodeError as error:
         raise errors.bad_request(str(error)) from error
     if form == JSON_PATCH:
-        return partial(jsonpatch.apply_json_patch, body=parsed.tree), [f"json patch {c}" for c in parsed.complaints]
+        problems = [f"json patch {complaint}" for complaint in parsed.complaints]
+        return partial(jsonpatch.apply_json_patch, body=parsed.tree), problems + jsonpatch.unknown_members(parsed.tree)
     if form == MERGE_PATCH:
         return partial(merge.merge, patch=parsed.tree), parsed.complaints
     return partial(strategic.strategic, patch=parsed.tree, type=type), parsed.complaints
@@ -109,39 +110,48 @@ async def _patch(
         if definition.form is not None:
             patched = custom.conform_patched(definition, definition.form, patched, reported)
         else:
-            patched = _conform(scope, patched, reported, current)
-        if reported and options.field_validation == "Strict":
-            raise undecodable("strict decoding error: " + ", ".join(reported))
+            patched = conform(definition.kind, scope.group_version, scope.type, patched, reported, current)
+        if reported:
+            complain(ctx, reported, options)
         check_identity(scope, patched, ctx.info.name, ctx.info.namespace)
         apply_defaults(definition, patched, current)
         return patched
 
     obj = await write(ctx, scope, change, options, subresource)
-    if options.field_validation == "Warn":
-        for problem in reported:
-            ctx.warn(problem)
     return render.one(ctx, scope, obj, media=media)
 
 
-def _conform(scope: Scope, patched: Tree, reported: list[str], current: Tree) -> Tree:
-    """The patched tree decoded as its type, as the reference decodes the patched JSON (members in sorted order)."""
-    definition = scope.definition
+def complain(ctx: RequestContext, reported: list[str], options: WriteOptions) -> None:
+    """Unknown and duplicate fields of a patched object: refused or reported, as fieldValidation says."""
+    if options.field_validation == "Strict":
+        raise undecodable("strict decoding error: " + ", ".join(reported))
+    if options.field_validation == "Warn":
+        for problem in reported:
+            ctx.warn(problem)
+
+
+def conform(own: str, wanted: str, type: Type, patched: Tree, reported: list[str], current: Tree) -> Tree:
+    """The patched tree decoded as its type, as the reference decodes the patched JSON (members in sorted order).
+
+    `own` is the kind, `wanted` the apiVersion of the objects to patch.
+    """
     if not isinstance(patched.get("metadata", {}), dict):
         raise undecodable("json: cannot unmarshal into Go struct field .metadata of type v1.ObjectMeta")
-    kind, version = patched.get("kind"), patched.get("apiVersion")
-    wanted = scope.group_version
-    if kind != definition.kind or version != wanted:
-        raise undecodable(
-            f"{wanted}, Kind={definition.kind} was changed to {version}, Kind={kind}: a patch cannot do that"
-        )
+    kind, version = patched.get("kind") or own, patched.get("apiVersion") or wanted
+    if patched.get("kind") and not patched.get("apiVersion"):
+        # Read as another type of that name, which has nothing but these two.
+        reported += [unknown(name) for name in sorted(patched) if name not in ("kind", "apiVersion")]
+        return {"metadata": {}}
+    if kind != own or version != wanted:
+        raise undecodable(f'no kind "{kind}" is registered for version "{version}" in scheme')
     try:
-        result = normalize.normalize(scope.type, patched, known=current)
+        result = normalize.normalize(type, patched, known=current)
     except TypeMismatch as error:
         raise undecodable(str(error)) from error
     if result.unknown:
         reported += [unknown(path) for path in sorted(result.unknown)]
     tree: Tree = result.tree
-    tree["kind"], tree["apiVersion"] = definition.kind, wanted
+    tree["kind"], tree["apiVersion"] = own, wanted
     tree["metadata"] = dict(tree.get("metadata") or {})
     if clears_owners(patched):
         tree["metadata"]["managedFields"] = []

@@ -13,7 +13,7 @@ from fastapi_core.http.exchange import Response
 from fastapi_core.meta.selectors import format_selector
 from fastapi_core.patch import managers
 from fastapi_core.patch import scale as ownership
-from fastapi_core.patch.apply import Applier, named, plain_failure
+from fastapi_core.patch.apply import Applier, gvk, named, plain_failure
 from fastapi_core.patch.scale import Paths
 from fastapi_core.patch.tracking import Tracker
 from fastapi_core.registry import lifecycle
@@ -24,9 +24,9 @@ from fastapi_core.rest.apply import check_duplicates, check_kind, read_configura
 from fastapi_core.rest.body import Expected, read_object
 from fastapi_core.rest.create import manager_of
 from fastapi_core.rest.options import WriteOptions, write_options
-from fastapi_core.rest.patch import APPLY_PATCH, patch_engine, patch_form
+from fastapi_core.rest.patch import APPLY_PATCH, complain, conform, patch_engine, patch_form
 from fastapi_core.rest.scope import Scope
-from fastapi_core.rest.update import Change, Shown, check_name, write
+from fastapi_core.rest.update import Change, Shown, check_identity, write
 from fastapi_core.schema import normalize
 from fastapi_core.schema.errors import TypeMismatch
 from fastapi_core.schema.tables import type_of
@@ -114,6 +114,20 @@ def from_scale(scaling: Scaling, parent: Tree, scale: Tree) -> Tree:
     return {**changed, "metadata": metadata}
 
 
+def _check_uid(scope: Scope, old: Tree, new: Tree, *, patched: bool) -> None:
+    """409 for a Scale that says it belongs to another object, in words that tell the path it has come."""
+    uid, present = new["metadata"].get("uid") or "", old["metadata"].get("uid")
+    if not uid or uid == present or (patched and scope.definition.custom):
+        return
+    definition, name = scope.definition, old["metadata"]["name"]
+    text = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {present}"
+    if patched:
+        raise errors.conflict(f"{definition.plural}/scale", definition.group, name, text)
+    key = scope.store.key(old["metadata"].get("namespace", ""), name)
+    text = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {text}"
+    raise errors.conflict(definition.plural, definition.group, name, text)
+
+
 def expected() -> Expected:
     return Expected(KIND, "autoscaling", "v1", type_of("autoscaling/v1.Scale"))
 
@@ -123,12 +137,12 @@ def getter(scope: Scope) -> Endpoint:
 
     def get(ctx: RequestContext) -> Response | Awaitable[Response]:
         obj = scope.store.get(ctx.info.namespace, ctx.info.name)
-        if not scope.is_ready((obj,)):
-            return _later(ctx, obj)
-        return _answer(ctx, obj)
+        pending = scope.anew(obj)
+        return _answer(ctx, obj) if pending is None else _later(ctx, obj, pending)
 
-    async def _later(ctx: RequestContext, obj: CachedObject) -> Response:
-        return _answer(ctx, await scope.readied(obj))
+    async def _later(ctx: RequestContext, obj: CachedObject, pending: Awaitable[None]) -> Response:
+        await pending
+        return _answer(ctx, obj)
 
     def _answer(ctx: RequestContext, obj: CachedObject) -> Response:
         parent, scaling = scope.view(obj).tree(), _scaling(scope)
@@ -144,8 +158,13 @@ def updater(scope: Scope) -> Endpoint:
     def update(ctx: RequestContext) -> Awaitable[Response]:
         options = write_options(ctx.request.query, "UpdateOptions")
         scale = read_object(ctx, expected(), options.field_validation)
-        check_name(ctx, scale.get("metadata") or {})
-        return _write(ctx, scope, options, _tracked(ctx, scope, options, lambda old: dict(scale)))
+        check_identity(scope, scale, ctx.info.name, ctx.info.namespace)
+
+        def change(old: Tree) -> Tree:
+            _check_uid(scope, old, scale, patched=False)
+            return dict(scale)
+
+        return _write(ctx, scope, options, _tracked(ctx, scope, options, change))
 
     return update
 
@@ -161,14 +180,17 @@ def patcher(scope: Scope) -> Endpoint:
             options = write_options(ctx.request.query, "PatchOptions", apply=True)
             return _write(ctx, scope, options, _applied(ctx, scope, options))
         options = write_options(ctx.request.query, "PatchOptions")
-        engine, _ = patch_engine(form, ctx.request.body, expected().type, custom=scope.definition.custom)
+        type = expected().type
+        engine, problems = patch_engine(form, ctx.request.body, type, custom=scope.definition.custom)
 
         def change(old: Tree) -> Tree:
-            try:
-                patched = normalize.normalize(expected().type, engine(old)).tree
-            except TypeMismatch as error:
-                raise errors.invalid("", "", "", [FieldError("Invalid value", "patch", str(error), "")]) from error
-            return dict(patched)
+            reported = list(problems)
+            patched = conform(KIND, GROUP_VERSION, type, engine(old), reported, old)
+            if reported:
+                complain(ctx, reported, options)
+            check_identity(scope, patched, ctx.info.name, ctx.info.namespace)
+            _check_uid(scope, old, patched, patched=True)
+            return patched
 
         return _write(ctx, scope, options, _tracked(ctx, scope, options, change))
 
@@ -186,10 +208,6 @@ def _tracked(ctx: RequestContext, scope: Scope, options: WriteOptions, change: C
     def tracked(old: Tree) -> Tree:
         new = change(old)
         new["metadata"] = dict(new.get("metadata") or {})
-        if scope.definition.custom:
-            # The reference knows no type for the Scale of a custom resource and keeps the owners.
-            new["metadata"]["managedFields"] = old["metadata"].get("managedFields")
-            return new
         _tracker().update(old, new, manager_of(ctx, options), lifecycle.timestamp())
         return new
 
@@ -197,23 +215,36 @@ def _tracked(ctx: RequestContext, scope: Scope, options: WriteOptions, change: C
 
 
 def _applied(ctx: RequestContext, scope: Scope, options: WriteOptions) -> Change:
-    """The apply of a Scale. It can take hold of replicas; the reference fails to carry out one that changes them."""
+    """The apply of a Scale. That of a custom resource can take hold of replicas; the reference fails to carry out one
+    that changes them."""
     config = read_configuration(ctx)
     check_kind(config.tree, expected())
 
     def change(old: Tree) -> Tree:
-        if scope.definition.custom:
-            text = f"no corresponding type for {GROUP_VERSION}, Kind={KIND}"
-            raise plain_failure(f"failed to create typed patch object ({named(config.tree)}): {text}")
         result = Applier(_tracker()).apply(
             old, config.tree, options.field_manager, lifecycle.timestamp(), force=bool(options.force)
         )
         check_duplicates(ctx, config, options)
+        new = old
         if result.tree is not None:
-            raise plain_failure(f"failed to convert new object ({named(config.tree)}) to proper version")
-        return {**old, "metadata": {**old["metadata"], "managedFields": managers.write(result.managed)}}
+            new = _converted(scope, result.tree, config.tree)
+            check_identity(scope, new, ctx.info.name, ctx.info.namespace)
+            _check_uid(scope, old, new, patched=True)
+        return {**new, "metadata": {**new["metadata"], "managedFields": managers.write(result.managed)}}
 
     return change
+
+
+def _converted(scope: Scope, tree: Tree, config: Tree) -> Tree:
+    """An applied Scale as its type has it."""
+    failure = f"failed to convert new object ({named(config)}) to proper version: "
+    if scope.definition.custom:
+        raise plain_failure(f"{failure}request to convert CR to an invalid group/version: {GROUP_VERSION}")
+    try:
+        scale: Tree = normalize.normalize(expected().type, tree).tree
+    except TypeMismatch as error:
+        raise plain_failure(f"{failure}unable to convert unstructured object to {gvk(config)}: {error}") from error
+    return {**scale, "metadata": dict(scale.get("metadata") or {})}
 
 
 def replicas_paths(scope: Scope) -> Paths:

@@ -49,7 +49,7 @@ def updater(scope: Scope, subresource: str = "") -> Endpoint:
         options = write_options(ctx.request.query, "UpdateOptions")
         tree = read_object(ctx, expected, options.field_validation)
         metadata = tree["metadata"] = dict(tree.get("metadata") or {})
-        check_name(ctx, metadata)
+        check_name(metadata, ctx.info.name)
         settle_namespace(scope, ctx.info.namespace, metadata)
         apply_defaults(scope.definition, tree)
         return _put(ctx, scope, media, tree, options, subresource)
@@ -57,19 +57,8 @@ def updater(scope: Scope, subresource: str = "") -> Endpoint:
     return update
 
 
-def check_name(ctx: RequestContext, metadata: Tree) -> None:
-    name, url = metadata.get("name") or "", ctx.info.name
-    if not name:
-        raise errors.bad_request(
-            f"the name of the object ({url} based on URL) was undeterminable: name must be provided"
-        )
-    if name != url:
-        raise errors.bad_request(f"the name of the object ({name}) does not match the name on the URL ({url})")
-
-
-def check_identity(scope: Scope, tree: Tree, name: str, namespace: str) -> None:
-    """A patch cannot move an object to another name or namespace."""
-    metadata = tree.setdefault("metadata", {})
+def check_name(metadata: Tree, name: str) -> None:
+    """An object is written under its own name."""
     given = metadata.get("name") or ""
     if not given:
         raise errors.bad_request(
@@ -77,29 +66,45 @@ def check_identity(scope: Scope, tree: Tree, name: str, namespace: str) -> None:
         )
     if given != name:
         raise errors.bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+
+
+def check_identity(scope: Scope, tree: Tree, name: str, namespace: str) -> None:
+    """Neither a patch nor the update of a subresource can move an object to another name or namespace."""
+    metadata = tree.setdefault("metadata", {})
+    check_name(metadata, name)
     if scope.definition.namespaced and (metadata.get("namespace") or "") != namespace:
         if metadata.get("namespace"):
             raise errors.bad_request(
                 "the namespace of the provided object does not match the namespace sent on the request"
             )
         metadata["namespace"] = namespace
+    elif not scope.definition.namespaced:
+        metadata.pop("namespace", None)
 
 
 async def _put(
     ctx: RequestContext, scope: Scope, media: MediaType, tree: Tree, options: WriteOptions, subresource: str
 ) -> Response:
     info = ctx.info
-    if (
-        scope.definition.create_on_update
-        and not subresource
-        and scope.store.cache.get(scope.store.key(info.namespace, info.name)) is None
-    ):
+    if scope.definition.create_on_update and not subresource and await _absent(scope, info.namespace, info.name):
         # There is nothing that a version could be compared with.
         tree["metadata"].pop("resourceVersion", None)
         obj = await create_object(ctx, scope, tree, options, verb="update")
         return render.one(ctx, scope, obj, status=201, media=media)
     obj = await write(ctx, scope, lambda current: _copy(tree), options, subresource, replace=True)
     return render.one(ctx, scope, obj, media=media)
+
+
+async def _absent(scope: Scope, namespace: str, name: str) -> bool:
+    """Whether there is no such object, wherever it may have been written."""
+    store = scope.store
+    key = store.key(namespace, name)
+    if store.cache.get(key) is not None:
+        return False
+    pending = store.fresh()
+    if pending is not None:
+        await pending
+    return store.cache.get(key) is None
 
 
 def _copy(tree: Tree) -> Tree:
@@ -144,7 +149,7 @@ async def write(
             ctx.warn(warning)
         if not applied:
             scope.tracker(subresource).update(old, tree, manager_of(ctx, options), lifecycle.timestamp())
-        _check_version(scope, tree, old, replace=replace)
+        _check_uid(scope, tree, old, asked=replace)
         attributes, tree = await _gate(ctx, scope, tree, old, options, subresource, prepare, shown)
         stored = scope.to_storage(tree)
         try:
@@ -192,8 +197,10 @@ async def _gate(
         await pending
     if shown is None:
         tree = attributes.object or tree
+        tree.setdefault("metadata", {})
     elif attributes.object is not None and attributes.object is not seen:
         tree = shown.take(tree, attributes.object)
+    _check_version(scope, tree, old)
     if scope.guard is not None:
         await scope.guard(ctx, tree, old)
     _keep_times(tree, old)
@@ -223,18 +230,19 @@ def _keep_times(tree: Tree, old: Tree) -> None:
         metadata["managedFields"] = known
 
 
-def _check_version(scope: Scope, tree: Tree, old: Tree, *, replace: bool) -> None:
-    """resourceVersion and uid of the new object against the current one."""
+def _check_uid(scope: Scope, tree: Tree, old: Tree, *, asked: bool) -> None:
+    """The uid of the client's object against that of the current one; a patch has none of its own (`asked`)."""
+    uid, known = tree["metadata"].get("uid"), old["metadata"].get("uid", "")
+    if asked and uid and uid != known:
+        text = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {known}"
+        raise errors.conflict(scope.definition.plural, scope.definition.group, old["metadata"]["name"], text)
+
+
+def _check_version(scope: Scope, tree: Tree, old: Tree) -> None:
+    """resourceVersion of the object that admission has let in against the current one."""
     definition = scope.definition
     metadata, previous = tree["metadata"], old["metadata"]
     name = previous["name"]
-    if replace and metadata.get("uid") and metadata["uid"] != previous["uid"]:
-        raise errors.conflict(
-            definition.plural,
-            definition.group,
-            name,
-            f"Precondition failed: UID in precondition: {metadata['uid']}, UID in object meta: {previous['uid']}",
-        )
     version = metadata.get("resourceVersion") or "0"
     if version == "0":
         if not definition.unconditional_update:

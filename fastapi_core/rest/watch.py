@@ -1,66 +1,63 @@
 """WATCH: initial events, live events, bookmarks, the end in time.
 
-One event is framed once per representation and the same bytes go to every watcher. A client that does not read is
-cut once `MAX_BUFFERED` bytes wait for it, and before that when all streams together owe too much (`http`): nobody else
-is held up and memory stays bounded. Initial events are framed as the client takes them.
+A client that does not read is cut once `MAX_BUFFERED` bytes wait for it, and before that when all streams together owe
+too much (`http`): nobody else is held up and memory stays bounded. Initial events are framed as the client takes them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections.abc import Awaitable, Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fastapi_core import errors
-from fastapi_core._ext.objects import CachedObject, watch_frame
-from fastapi_core.codec import json as json_codec
-from fastapi_core.http.exchange import Answer, Header, Stream, StreamWriter
+from fastapi_core._ext.objects import CachedObject
+from fastapi_core.http.exchange import Answer, Stream, StreamWriter
 from fastapi_core.later import later
 from fastapi_core.request.context import RequestContext
+from fastapi_core.rest.frames import Framed, Frames
 from fastapi_core.storage.cacher.changes import Change
 from fastapi_core.storage.interface import Code, StorageError
 
 if TYPE_CHECKING:
     from fastapi_core._ext.selector import Matcher
-    from fastapi_core.codec import negotiate, protobuf
+    from fastapi_core.codec import negotiate
     from fastapi_core.codec.negotiate import MediaType
     from fastapi_core.rest import options as rest_options
-    from fastapi_core.rest import render, wire
+    from fastapi_core.rest import render
     from fastapi_core.rest.options import ListOptions
     from fastapi_core.rest.scope import Scope
-    from fastapi_core.schema import normalize
     from fastapi_core.storage.cacher.changes import WatchEvent
     from fastapi_core.storage.cacher.watchers import Watcher
 else:
     negotiate = later("fastapi_core.codec.negotiate")
-    protobuf = later("fastapi_core.codec.protobuf")
     rest_options = later("fastapi_core.rest.options")
     render = later("fastapi_core.rest.render")
-    wire = later("fastapi_core.rest.wire")
-    normalize = later("fastapi_core.schema.normalize")
 
 MAX_BUFFERED = 16 << 20
-INITIAL_BATCH = 32 << 10
-"""Bytes of initial events that are made at once."""
 BOOKMARK_PERIOD = 60.0
 BOOKMARK_BEFORE_END = 2.0
+CONVERSION_PATIENCE = 30.0
+"""Seconds for which a failing conversion webhook holds events up before the watch ends with its error."""
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-Framed = tuple[str, CachedObject, dict[Any, Any]]
-"""Type of an event, its object, and where frames of it are remembered."""
 
 
 class WatchServer:
-    """All watches of the process. `min_timeout` seconds is the least a watch without timeoutSeconds lasts (up to twice)."""
+    """All watches of the process. `min_timeout` seconds is the least a watch without timeoutSeconds lasts (up to twice).
+
+    `gone`: no client can have been told this revision or an older one, so a watch from there is too old.
+    """
 
     def __init__(
         self,
         min_timeout: float,
         observe: Callable[[Scope, int, int], None] | None = None,
         terminated: Callable[[Scope], None] | None = None,
+        gone: int = 0,
     ) -> None:
         self.min_timeout = min_timeout
+        self.gone = gone
         self.observe = observe
         self.terminated = terminated
         self._open: set[Watch] = set()
@@ -133,13 +130,6 @@ WATCH_ACCEPTED = (
     "application/vnd.kubernetes.protobuf",
     "application/vnd.kubernetes.protobuf;stream=watch",
 )
-JSON_STREAM: Header = (b"content-type", b"application/json")
-PROTOBUF_STREAM: Header = (b"content-type", b"application/vnd.kubernetes.protobuf;stream=watch")
-
-
-def _chunked(frame: bytes) -> bytes:
-    """A frame with the chunk framing of HTTP around it."""
-    return b"%x\r\n%b\r\n" % (len(frame), frame)
 
 
 class Watch:
@@ -170,11 +160,9 @@ class Watch:
         """Writes the last of the events that have to be converted by a webhook."""
         self._timers: list[asyncio.TimerHandle] = []
         self._sent = 0
-        self._table_started = False
         self._done = False
         self._slow = False
-        self._binary = media.format == "protobuf"
-        self._frame_key = (scope, media.as_kind, media.as_version, media.format)
+        self._frames = Frames(ctx, scope, media)
 
     def stream(self, initial: bool, revision: int) -> Answer:
         def start(writer: StreamWriter) -> None:
@@ -185,10 +173,13 @@ class Watch:
             if initial:
                 self._send_initial()
                 self._subscribe(self._sent)
+            elif 0 < revision <= self.server.gone:
+                self._sent = revision
+                self._fail(StorageError(Code.COMPACTED, revision=self.server.gone + 1))
             else:
                 self._subscribe(revision or self.scope.store.cache.revision)
 
-        return Stream(200, [PROTOBUF_STREAM if self._binary else JSON_STREAM], start)
+        return Stream(200, [self._frames.content_type], start)
 
     # Life
 
@@ -258,10 +249,10 @@ class Watch:
             if before is not None:
                 await asyncio.wait([before])
             try:
-                found = await self._ready(events)
+                found = await self._in_time(events, 0.0 if end_of_initial is not None else CONVERSION_PATIENCE)
             except errors.APIError as error:
                 if self._writer is not None and not self._writer.closed:
-                    self._writer.write_framed(self._framed("ERROR", error.to_status()))
+                    self._writer.write_framed(self._frames.error(error.to_status()))
                 self.end()
                 return
             if self._done:
@@ -269,13 +260,26 @@ class Watch:
             if end_of_initial is not None:
                 self._write_initial([event.change.object for event in found])
             else:
-                self._write(b"".join([self._frame(e.type, e.change.object, {}) for e in found]), len(found))
+                self._write(b"".join([self._frames.event(e.type, e.change.object, {}) for e in found]), len(found))
             if end_of_initial:
                 self._bookmark(annotations={INITIAL_EVENTS_END: "true"})
             if self._converting is asyncio.current_task():
                 self._converting = None
 
         self._converting = asyncio.get_running_loop().create_task(convert())
+
+    async def _in_time(self, events: list[WatchEvent], patience: float) -> list[WatchEvent]:
+        """As `_ready`, asked again for some seconds: one failure of a webhook does not end every watch."""
+        loop = asyncio.get_running_loop()
+        end, pause = loop.time() + patience, 0.5
+        while True:
+            try:
+                return await self._ready(events)
+            except errors.APIError:
+                if loop.time() + pause > end or self._done:
+                    raise
+            await asyncio.sleep(pause)
+            pause *= 2
 
     async def _ready(self, events: list[WatchEvent]) -> list[WatchEvent]:
         """Those of the events that are selected, with objects that can be shown."""
@@ -301,6 +305,7 @@ class Watch:
                 name=self.ctx.info.name,
                 since=since,
                 deliver=self._deliver,
+                lost=self._lost,
             )
         except StorageError as error:
             self._fail(error)
@@ -328,6 +333,9 @@ class Watch:
         else:
             self._watcher = watcher
 
+    def _lost(self, revision: int) -> None:
+        self._fail(StorageError(Code.COMPACTED, revision=revision))
+
     def _deliver(self, events: list[WatchEvent]) -> None:
         if self._done:
             return
@@ -343,14 +351,14 @@ class Watch:
             return
         if len(events) == 1:
             event = events[0]
-            frames = self._frame(event.type, event.change.object, event.change.memo)
+            frames = self._frames.event(event.type, event.change.object, event.change.memo)
         elif writer is not None and writer.congested:
             # One by one, so that all who are behind wait with the same bytes.
             for event in events:
-                self._write(self._frame(event.type, event.change.object, event.change.memo), 1)
+                self._write(self._frames.event(event.type, event.change.object, event.change.memo), 1)
             return
         else:
-            frames = b"".join([self._frame(e.type, e.change.object, e.change.memo) for e in events])
+            frames = b"".join([self._frames.event(e.type, e.change.object, e.change.memo) for e in events])
         self._write(frames, len(events))
 
     def _write(self, frames: bytes, events: int) -> None:
@@ -369,26 +377,12 @@ class Watch:
             self._writer.write_later(self._pieces([("ADDED", obj, {}) for obj in objects]))
 
     def _pieces(self, found: list[Framed]) -> Iterator[bytes]:
-        """The frames of many events, made as they are taken; which of them has the columns of a Table is settled now."""
-        table, columns = self.media.as_kind == "Table", not self._table_started
-        self._table_started = self._table_started or bool(found)
-        return self._made(found, table, columns)
-
-    def _made(self, found: list[Framed], table: bool, columns: bool) -> Iterator[bytes]:
+        """The frames of many events, made as they are taken."""
         observe = self.server.observe
-        batch: list[bytes] = []
-        size = 0
-        for number, (kind, obj, memo) in enumerate(found, 1):
-            frame = self._table_frame(kind, obj, columns) if table else self._frame(kind, obj, memo)
-            columns = False
-            batch.append(frame)
-            size += len(frame)
-            if size >= INITIAL_BATCH or number == len(found):
-                if observe is not None:
-                    observe(self.scope, len(batch), size)
-                yield b"".join(batch)
-                batch.clear()
-                size = 0
+        for frames, events in self._frames.batches(found):
+            if observe is not None:
+                observe(self.scope, events, len(frames))
+            yield frames
 
     def _fail(self, error: StorageError | errors.APIError) -> None:
         """An error after the head is out is an ERROR event, then the end."""
@@ -399,43 +393,10 @@ class Watch:
         else:
             status = errors.internal(str(error)).to_status()
         if self._writer is not None and not self._writer.closed:
-            self._writer.write_framed(self._framed("ERROR", status))
+            self._writer.write_framed(self._frames.error(status))
         self.end()
 
-    # Frames
-
-    def _frame(self, kind: str, obj: CachedObject, memo: dict[Any, Any]) -> bytes:
-        """The framed event; made once per representation and kept with the change."""
-        if self.media.as_kind == "Table":
-            columns, self._table_started = not self._table_started, True
-            return self._table_frame(kind, obj, columns)
-        key = (self._frame_key, kind)
-        frame = memo.get(key)
-        if frame is None:
-            if self._binary:
-                frame = _chunked(protobuf.watch_frame(kind, self._binary_body(obj)))
-            elif self.media.as_kind:
-                body = render.transformed(self.ctx, self.scope, self.media, obj).rstrip(b"\n")
-                frame = watch_frame(kind, b"", body)
-            else:
-                view = self.scope.view(obj)
-                frame = watch_frame(kind, view.head, view.body)
-            memo[key] = frame
-        return frame
-
-    def _binary_body(self, obj: CachedObject) -> bytes:
-        return wire.partial(obj, self.media.as_version) if self.media.as_kind else wire.one(self.scope, obj)
-
-    def _framed(self, kind: str, tree: dict[str, Any]) -> bytes:
-        """An event about a document that is no stored object."""
-        if self._binary:
-            return _chunked(protobuf.watch_frame(kind, protobuf.answer(tree)))
-        return watch_frame(kind, b"", json_codec.encode(tree))
-
-    def _table_frame(self, kind: str, obj: CachedObject, columns: bool) -> bytes:
-        """A Table of one row; only the first of a watch carries the column definitions."""
-        body = render.transformed(self.ctx, self.scope, self.media, obj, columns=columns)
-        return watch_frame(kind, b"", body.rstrip(b"\n"))
+    # Bookmarks
 
     def _periodic_bookmark(self) -> None:
         self._bookmark()
@@ -445,39 +406,6 @@ class Watch:
             del self._timers[:-8]
 
     def _bookmark(self, annotations: dict[str, str] | None = None) -> None:
-        """An empty object of the kind under the revision reached."""
+        """Tell the revision reached."""
         revision = max(self.scope.store.cache.revision, self._sent)
-        metadata: dict[str, Any] = {"resourceVersion": str(revision)}
-        if annotations:
-            metadata["annotations"] = annotations
-        if self.media.as_kind == "Table":
-            frame = watch_frame("BOOKMARK", b"", self._bookmark_table(metadata))
-        elif self.media.as_kind:
-            version = f"meta.k8s.io/{self.media.as_version}"
-            frame = self._framed("BOOKMARK", {"kind": wire.PARTIAL, "apiVersion": version, "metadata": metadata})
-        else:
-            frame = self._framed("BOOKMARK", self._empty(metadata))
-        self._write(frame, 1)
-
-    def _empty(self, metadata: dict[str, Any]) -> dict[str, Any]:
-        """The zero object of the kind. Replicas show: the reference keeps them as a plain number inside."""
-        definition = self.scope.definition
-        tree: dict[str, Any] = {"kind": definition.kind, "apiVersion": definition.group_version, "metadata": metadata}
-        if definition.custom:
-            return tree
-        if "scale" in definition.subresources:
-            tree["spec"] = {"replicas": 0}
-        return normalize.normalize(definition.type, tree).tree
-
-    def _bookmark_table(self, metadata: dict[str, Any]) -> bytes:
-        """A Table whose only row shows the empty object."""
-        version = f"meta.k8s.io/{self.media.as_version}"
-        partial = json_codec.encode({"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": metadata})
-        printer = self.scope.printer
-        columns, self._table_started = not self._table_started, True
-        return printer.table(
-            b'{"resourceVersion":"%b"}' % metadata["resourceVersion"].encode(),
-            printer.render_tree(self._empty(metadata), time.time(), partial),
-            columns=columns,
-            version=self.media.as_version,
-        )
+        self._write(self._frames.bookmark(revision, annotations), 1)

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 from fastapi_core.obs import metrics as obs
 from fastapi_core.obs.catalog import Metrics
 from fastapi_core.registry.definition import ResourceDefinition
-from fastapi_core.storage.memory import MemoryStorage
 from fastapi_core.storage.sqlite.store import SqliteStorage
 
 if TYPE_CHECKING:
     from fastapi_core.rest.scope import Scope
     from fastapi_core.storage.cacher.cacher import Cacher
+    from fastapi_core.storage.interface import Storage
 
 
 def export_storage_metrics(
     metrics: Metrics,
-    storage: SqliteStorage | MemoryStorage,
+    storage: Storage,
     cacher: Cacher,
     definitions: tuple[ResourceDefinition, ...],
 ) -> None:

@@ -22,6 +22,8 @@ class Code(enum.Enum):
     FUTURE_REVISION = "revision not reached"
     TOO_LARGE = "value too large"
     UNAVAILABLE = "storage unavailable"
+    TIMEOUT = "no answer in time"
+    """Nobody could be asked; a write may not have happened."""
 
 
 class StorageError(Exception):
@@ -67,7 +69,9 @@ Events = list[Event]
 """Spelled once here: inside a class with a `list` method the name means the method."""
 
 Listener = Callable[[Sequence[Event]], None]
-"""Called on the event loop with the committed events of one or more transactions, in revision order, no gaps."""
+"""Called on the event loop with the committed events of one or more transactions, in revision order, no gaps.
+
+Without any event: the store's revision has grown by changes that are none of its keys' (only a store others write to)."""
 
 
 class Storage(Protocol):
@@ -112,8 +116,11 @@ class Storage(Protocol):
         """Events with after < revision <= until. COMPACTED when `after` is below the compacted revision."""
         ...
 
-    def listen(self, listener: Listener) -> Callable[[], None]:
-        """Receive every event committed from now on; returns the function that stops it."""
+    def listen(self, listener: Listener, lost: Callable[[], None] | None = None) -> Callable[[], None]:
+        """Receive every event committed from now on; returns the function that stops it.
+
+        `lost` is called when others have written what can no longer be told, because history was compacted meanwhile:
+        the next events are those after `revision`, and what stands at it has to be listed."""
 
     async def compact(self, revision: int) -> None:
         """Give up history up to `revision`; the state at it can still be listed. Less than before changes nothing.

@@ -97,7 +97,8 @@ class MemoryStorage:
             raise StorageError(Code.COMPACTED, revision=self._compacted)
         return [e for e in self._log if after < e.revision <= until and e.key.startswith(prefix)]
 
-    def listen(self, listener: Listener) -> Callable[[], None]:
+    def listen(self, listener: Listener, lost: Callable[[], None] | None = None) -> Callable[[], None]:
+        # Nothing is ever lost here.
         return self._listeners.add(listener)
 
     async def compact(self, revision: int) -> None:

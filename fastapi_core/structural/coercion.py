@@ -9,7 +9,7 @@ from fastapi_core.errors import FieldError
 from fastapi_core.schema.errors import TypeMismatch
 from fastapi_core.schema.normalize import normalize
 from fastapi_core.schema.tables import type_of
-from fastapi_core.structural.nodes import Json, Node
+from fastapi_core.structural.nodes import Json, Node, shown
 
 _MUST_BE_STRING = "must be a string"
 
@@ -30,7 +30,7 @@ def coerce(tree: Json, node: Node, *, drop: bool) -> Coerced:
             walk.value(tree, node, "", node.embedded)
     except _WrongType as wrong:
         return Coerced([wrong.error], walk.unknown)
-    return Coerced([], walk.unknown)
+    return Coerced([], sorted(walk.unknown))
 
 
 def problems(value: Any, node: Node, path: str, *, embedded: bool) -> list[FieldError]:
@@ -71,7 +71,7 @@ class _Walk:
         for name in ("apiVersion", "kind"):
             if name in tree and type(tree[name]) is not str:
                 if not self._drop:
-                    raise _WrongType(FieldError("Invalid value", join(path, name), _MUST_BE_STRING, tree[name]))
+                    raise _WrongType(FieldError("Invalid value", join(path, name), _MUST_BE_STRING, shown(tree[name])))
                 del tree[name]
 
     def metadata(self, tree: Json, path: str) -> None:
@@ -83,11 +83,11 @@ class _Walk:
             made, unknown = normalize(type_of("meta/v1.ObjectMeta"), value)
         except TypeMismatch as error:
             if not self._drop:
-                raise _WrongType(FieldError("Invalid value", at, str(error), value)) from None
+                raise _WrongType(FieldError("Invalid value", at, str(error), shown(value))) from None
             if type(value) is not dict:
                 return
             made, unknown = _field_by_field(value)
-        self.unknown.extend(f"{at}.{name}" for name in unknown)
+        self.unknown.extend(f"{at}.{name}" for name in sorted(unknown))
         if made.get("creationTimestamp", "") is None:
             del made["creationTimestamp"]
         tree["metadata"] = made

@@ -8,7 +8,7 @@ from typing import Any, Final
 from fastapi_core.errors import FieldError
 from fastapi_core.structural import coercion, embedded, pruning, strict
 from fastapi_core.structural.correlation import same
-from fastapi_core.structural.nodes import META, Json, Node, copy_json, node_of
+from fastapi_core.structural.nodes import META, Json, Node, copy_json, node_of, shown
 from fastapi_core.structural.structure import Tree, members, part
 
 #: Puts a value where it would stand in an object.
@@ -73,7 +73,7 @@ class _Walk:
         else:
             errors = self._plain(value, node, path, is_object)
         if errors is None:
-            errors = strict.errors_of(value, node, None, path)
+            errors = strict.errors_of(value, node, None, path, as_written=True)
             if not errors and node.has_rules:
                 errors = self._expressions(value, schema, node, path, is_object)
         self.found += errors
@@ -84,7 +84,7 @@ class _Walk:
             copied = copy_json(value)
             pruning.prune_default(copied, node)
             if not same(copied, value):
-                self.found.append(FieldError("Invalid value", path, "must not have unknown fields", value))
+                self.found.append(FieldError("Invalid value", path, "must not have unknown fields", shown(value)))
         errors = coercion.problems(value, node, path, embedded=is_object)
         errors = errors or embedded.validate(value, node, path, embedded=is_object)
         return errors or None
@@ -97,7 +97,7 @@ class _Walk:
             return None
         texts = list(dict.fromkeys(map(str, errors)))
         text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-        return [FieldError("Invalid value", path, f"must result in valid metadata: {text}", value)]
+        return [FieldError("Invalid value", path, f"must result in valid metadata: {text}", shown(value))]
 
     def _expressions(self, value: Any, schema: Tree, node: Node, path: str, is_object: bool) -> list[FieldError]:
         """Rules hold when the default comes, and when it stays."""

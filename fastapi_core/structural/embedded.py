@@ -11,7 +11,7 @@ from fastapi_core.schema.errors import TypeMismatch
 from fastapi_core.schema.normalize import normalize
 from fastapi_core.schema.tables import type_of
 from fastapi_core.structural.coercion import children, join
-from fastapi_core.structural.nodes import Json, Node
+from fastapi_core.structural.nodes import Json, Node, shown
 
 _MIXED = "may have mixed case, but should otherwise match: "
 
@@ -47,7 +47,7 @@ def resource(tree: Json, path: str = "") -> list[FieldError]:
 
 def _text(value: Any, path: str, check: Any) -> list[FieldError]:
     if type(value) is not str:
-        return [FieldError("Invalid value", path, "must be a string", value)]
+        return [FieldError("Invalid value", path, "must be a string", shown(value))]
     if not value:
         return [FieldError("Invalid value", path, "must not be empty", value)]
     detail = check(value)
@@ -67,7 +67,7 @@ def _metadata(value: Any, path: str) -> list[FieldError]:
     try:
         made = normalize(type_of("meta/v1.ObjectMeta"), value).tree
     except TypeMismatch as error:
-        return [FieldError("Invalid value", path, str(error), value)]
+        return [FieldError("Invalid value", path, str(error), shown(value))]
     return [
         FieldError(error.type, path + error.field.removeprefix("metadata"), error.detail, error.value)
         for error in metadata.validate_embedded(made)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 #: (member of the struct, keyword, what it is when unset).
@@ -49,6 +49,27 @@ _RULE: Final = (
     ("OptionalOldSelf", "optionalOldSelf", None),
 )
 
+_COLUMN: Final = (
+    ("Name", "name", ""),
+    ("Type", "type", ""),
+    ("Format", "format", ""),
+    ("Description", "description", ""),
+    ("Priority", "priority", 0),
+    ("JSONPath", "jsonPath", ""),
+)
+_SCALE: Final = (
+    ("SpecReplicasPath", "specReplicasPath", ""),
+    ("StatusReplicasPath", "statusReplicasPath", ""),
+    ("LabelSelectorPath", "labelSelectorPath", None),
+)
+_VERSION: Final = (
+    ("Name", "name", ""),
+    ("Served", "served", False),
+    ("Storage", "storage", False),
+    ("Deprecated", "deprecated", False),
+    ("DeprecationWarning", "deprecationWarning", None),
+)
+
 Form = dict[str, Any]
 
 
@@ -75,7 +96,7 @@ def schema(tree: Mapping[str, Any] | None) -> Form | None:
         "Properties": _named(tree.get("properties")),
         "AdditionalProperties": _or_bool(tree.get("additionalProperties")),
         "PatternProperties": _named(tree.get("patternProperties")),
-        "Dependencies": tree.get("dependencies"),
+        "Dependencies": _dependencies(tree.get("dependencies")),
         "AdditionalItems": _or_bool(tree.get("additionalItems")),
         "Definitions": _named(tree.get("definitions")),
         "ExternalDocs": None if docs is None else _pick(docs, (("Description", "description", ""), ("URL", "url", ""))),
@@ -102,9 +123,40 @@ def _named(value: Any) -> Form | None:
     return {name: schema(value[name]) for name in sorted(value)} if isinstance(value, Mapping) else None
 
 
+def _dependencies(value: Any) -> Form | None:
+    if not isinstance(value, Mapping):
+        return None
+    return {
+        name: {"Schema": schema(inner), "Property": inner if isinstance(inner, list) else None}
+        for name, inner in sorted(value.items())
+    }
+
+
 def _or_bool(value: Any) -> Form | None:
     if value is None:
         return None
     if isinstance(value, bool):
         return {"Allows": value, "Schema": None}
     return {"Allows": True, "Schema": schema(value)}
+
+
+def versions(trees: Sequence[Mapping[str, Any]]) -> list[Form]:
+    """The versions of a definition."""
+    return [_version(tree) for tree in trees]
+
+
+def _version(tree: Mapping[str, Any]) -> Form:
+    holder, parts = tree.get("schema"), tree.get("subresources")
+    columns, fields = tree.get("additionalPrinterColumns"), tree.get("selectableFields")
+    scale = None if parts is None else parts.get("scale")
+    return {
+        **_pick(tree, _VERSION),
+        "Schema": None if holder is None else {"OpenAPIV3Schema": schema(holder.get("openAPIV3Schema"))},
+        "Subresources": None
+        if parts is None
+        else {"Status": parts.get("status"), "Scale": None if scale is None else _pick(scale, _SCALE)},
+        "AdditionalPrinterColumns": None if columns is None else [_pick(column, _COLUMN) for column in columns],
+        "SelectableFields": None
+        if fields is None
+        else [_pick(field, (("JSONPath", "jsonPath", ""),)) for field in fields],
+    }

@@ -7,10 +7,10 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from fastapi_core.errors import go_float
+from fastapi_core.errors import go_float, go_value
 from fastapi_core.structural.correlation import same
 from fastapi_core.structural.listtypes import identity
-from fastapi_core.structural.nodes import Node, canonical
+from fastapi_core.structural.nodes import FORMATS, canonical_format, shown
 
 INT_MIN: Final = -(2**63)
 INT_MAX: Final = 2**63 - 1
@@ -62,20 +62,20 @@ def is_integral(value: float) -> bool:
     return abs(value - whole) / (abs(value) + abs(whole)) < _NEARLY
 
 
-def type_problem(value: Any, node: Node) -> tuple[str, str] | None:
-    """(type wanted, type found) when a value, which is not null, has not the type of its schema."""
-    found, types = json_type(value), node.types
+def type_problem(value: Any, types: Sequence[str], form: str) -> tuple[str, str] | None:
+    """(type wanted, type found) when a value, which is not null, has not the type or format of its schema."""
+    found = json_type(value)
     fits = (
         found in types
         or (found == "integer" and "number" in types)
         or (found == "number" and "integer" in types and is_integral(_float(value)))
     )
-    if node.format:
+    if form:
         if found in ("string", "array"):
             if "number" not in types and "integer" not in types:
                 return None
-        elif not fits and _own_format(found) != node.format:
-            return node.format, _own_format(found)
+        elif not fits and _own_format(found) != form:
+            return form, _own_format(found)
     return None if fits else (",".join(types), found)
 
 
@@ -84,8 +84,8 @@ def _own_format(found: str) -> str:
 
 
 def is_string_format(name: str) -> bool:
-    """Whether a format is one of strings."""
-    return name not in ("int32", "int64", "float", "double")
+    """Whether a format is one of strings that is checked."""
+    return canonical_format(name) in FORMATS
 
 
 def in_enum(value: Any, enum: Sequence[Any]) -> bool:
@@ -106,7 +106,8 @@ def _matches(value: Any, item: Any) -> bool:
 
 
 def compact(value: Any) -> str:
-    return canonical(value).decode()
+    """A value that is no text, as JSON."""
+    return go_value(shown(value))
 
 
 def counted(number: int, what: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi_core._ext.structwalk import are_different
 from fastapi_core.errors import FieldError
 from fastapi_core.structural.coercion import children, join
-from fastapi_core.structural.nodes import Node, canonical
+from fastapi_core.structural.nodes import Node, canonical, shown
 
 _NOT_OBJECT = "must be an object for an array of list-type map"
 
@@ -31,16 +31,16 @@ def duplicates(value: Any, node: Node, path: str = "") -> list[FieldError]:
 def of_list(items: list[Any], node: Node, path: str = "") -> list[FieldError]:
     """Those of one list."""
     if node.list_type == "set":
-        return [FieldError("Duplicate value", f"{path}[{index}]", "", items[index]) for index in _second(items)]
+        return [FieldError("Duplicate value", f"{path}[{index}]", "", shown(items[index])) for index in _second(items)]
     if node.list_type != "map":
         return []
     for index, item in enumerate(items):
         if item is not None and type(item) is not dict:
-            return [FieldError("Invalid value", f"{path}[{index}]", _NOT_OBJECT, item)]
+            return [FieldError("Invalid value", f"{path}[{index}]", _NOT_OBJECT, shown(item))]
     if len(items) < 2:
         return []
     keys = [_key(item or {}, node.list_keys) for item in items]
-    return [FieldError("Duplicate value", f"{path}[{index}]", "", keys[index]) for index in _second(keys)]
+    return [FieldError("Duplicate value", f"{path}[{index}]", "", shown(keys[index])) for index in _second(keys)]
 
 
 def all_different(items: list[Any], node: Node) -> bool:

@@ -84,6 +84,7 @@ class Node:
         "types",
         "unique",
         "walks",
+        "written",
     )
 
     def __init__(self, schema: Mapping[str, Any], children: _Children) -> None:
@@ -116,7 +117,10 @@ class Node:
 
     def _keywords(self, schema: Mapping[str, Any]) -> None:
         self.enum: tuple[Any, ...] = tuple(schema.get("enum") or ())
-        self.format = effective_format(schema.get("format") or "", self.types)
+        form, kind = schema.get("format") or "", schema.get("type") or ""
+        #: Types and format as the schema has them.
+        self.written: tuple[tuple[str, ...], str] = ((kind,) if kind else (), form)
+        self.format = effective_format(form, self.types)
         self.pattern: str = schema.get("pattern") or ""
         self.max_length: int | None = schema.get("maxLength")
         self.min_length: int | None = schema.get("minLength")
@@ -224,6 +228,11 @@ def canonical(value: Any) -> bytes:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except TypeError:  # integers of more than 64 bits
         return json.dumps(value, sort_keys=True).encode()
+
+
+def shown(value: Any) -> Any:
+    """A value for messages, which have the members of objects without a type in order."""
+    return orjson.loads(canonical(value)) if type(value) in (dict, list) else value
 
 
 def digest(value: Any) -> bytes:

@@ -15,7 +15,7 @@ from fastapi_core.structural import keywords
 from fastapi_core.structural.correlation import Correlated
 from fastapi_core.structural.formats import has_format
 from fastapi_core.structural.keywords import Number
-from fastapi_core.structural.nodes import Node
+from fastapi_core.structural.nodes import Node, shown
 
 #: The field of errors that have no place.
 NOWHERE: Final = "<nil>"
@@ -42,9 +42,14 @@ class Result:
         self.count += other.count
 
 
-def errors_of(value: Any, node: Node, old: Correlated | None, base: str = "") -> list[FieldError]:
-    """The errors of a whole value. Texts name places inside of it, `base` is the field where it stands."""
-    found = _Validator(base).value(value, node, "", old)
+def errors_of(
+    value: Any, node: Node, old: Correlated | None, base: str = "", *, as_written: bool = False
+) -> list[FieldError]:
+    """The errors of a whole value. Texts name places inside of it, `base` is the field where it stands.
+
+    `as_written`: formats count that are only notes elsewhere, and int-or-string is no type, as in defaults of definitions.
+    """
+    found = _Validator(base, as_written=as_written).value(value, node, "", old)
     return [error for _, error in found.errors]
 
 
@@ -54,8 +59,9 @@ def number_errors(value: float, node: Node) -> bool:
 
 
 class _Validator:
-    def __init__(self, base: str) -> None:
+    def __init__(self, base: str, *, as_written: bool = False) -> None:
         self._base = base
+        self._as_written = as_written
 
     # Errors
 
@@ -94,16 +100,17 @@ class _Validator:
             result.merge(self._enum(value, node, path))
             return result
         kind = type(value)
-        if node.types or node.format:
-            result.merge(self._type(value, node, path))
+        types, form = node.written if self._as_written else (node.types, node.format)
+        if types or form:
+            result.merge(self._type(value, types, form, path))
             result.count += 1
         result.merge(self._junctors(value, node, path))
         result.count += 1
         if kind is str:
             result.merge(self._string(value, node, path))
             result.count += 1
-            if node.format and keywords.is_string_format(node.format):
-                result.merge(self._format(value, node, path))
+            if form and keywords.is_string_format(form):
+                result.merge(self._format(value, form, path))
                 result.count += 1
         elif kind is int or kind is float:
             result.merge(self.number(Number(value), node, path))
@@ -121,15 +128,16 @@ class _Validator:
 
     def _null(self, node: Node, path: str) -> Result:
         result = Result()
-        if node.types and not node.nullable:
-            self._wrong_type(result, path, ",".join(node.types), "null")
+        types = node.written[0] if self._as_written else node.types
+        if types and not node.nullable:
+            self._wrong_type(result, path, ",".join(types), "null")
         else:
             result.count = 1
         return result
 
-    def _type(self, value: Any, node: Node, path: str) -> Result:
+    def _type(self, value: Any, types: Sequence[str], form: str, path: str) -> Result:
         result = Result()
-        wanted = keywords.type_problem(value, node)
+        wanted = keywords.type_problem(value, types, form)
         if wanted is None:
             result.count = 1
         else:
@@ -142,7 +150,7 @@ class _Validator:
             texts = [item if type(item) is str else keywords.compact(item) for item in node.enum]
             detail = "supported values: " + ", ".join(map(go_quote, texts))
             text = f"{path} in body should be one of {texts}"
-            result.add(text, FieldError("Unsupported value", self._field(path), detail, value))
+            result.add(text, FieldError("Unsupported value", self._field(path), detail, shown(value)))
         return result
 
     def _string(self, value: str, node: Node, path: str) -> Result:
@@ -150,6 +158,8 @@ class _Validator:
         if node.max_length is not None and len(value) > node.max_length:
             text = f"{path} in body should be at most {node.max_length} chars long"
             detail = f"may not be more than {keywords.counted(node.max_length, 'byte')}"
+            if node.max_length < 0:
+                detail = "value is too long"
             result.add(text, FieldError("Too long", self._field(path), detail, ""))
         elif node.min_length is not None and len(value) < node.min_length:
             self._invalid(result, path, value, f"{path} in body should be at least {node.min_length} chars long")
@@ -158,10 +168,10 @@ class _Validator:
             self._invalid(result, path, value, f"{path} in body should match '{shown}'")
         return result
 
-    def _format(self, value: str, node: Node, path: str) -> Result:
+    def _format(self, value: str, form: str, path: str) -> Result:
         result = Result()
-        if not has_format(value, node.format):
-            self._wrong_type(result, path, node.format, value)
+        if not has_format(value, form):
+            self._wrong_type(result, path, form, value)
         return result
 
     def number(self, number: Number, node: Node, path: str) -> Result:
@@ -227,7 +237,7 @@ class _Validator:
 
     def _too_many(self, result: Result, path: str, size: int, limit: int, what: str) -> None:
         text = f"{path} in body should have at most {limit} {what}"
-        detail = f"must have at most {keywords.counted(limit, 'item')}"
+        detail = "has too many items" if limit < 0 else f"must have at most {keywords.counted(limit, 'item')}"
         result.add(text, FieldError("Too many", self._field(path), detail, size))
 
     def _object(self, tree: dict[str, Any], node: Node, path: str, old: Correlated | None) -> Result:

@@ -180,8 +180,14 @@ def _metadata(schema: Tree, root: bool, path: str, found: list[FieldError]) -> N
         rest = {name: value for name, value in metadata.items() if name not in ("type", "default")}
         if inner and set(inner) <= {"name", "generateName"}:
             rest.pop("properties")
-        if any(value not in (None, False, "", [], {}) for value in rest.values()):
+        if any(_is_set(name, value) for name, value in rest.items()):
             found.append(FieldError("Forbidden", at, _ONLY_NAMES))
+
+
+def _is_set(name: str, value: Any) -> bool:
+    if name in ("additionalProperties", "additionalItems"):
+        return value is not None
+    return value is not None and value is not False and value not in ("", [], {})
 
 
 def _values(schema: Tree, path: str, found: list[FieldError]) -> None:

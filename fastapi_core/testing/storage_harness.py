@@ -20,6 +20,8 @@ class Harness(Protocol):
 
     durable: bool
     """Data survives `restart`; tests of that are skipped otherwise."""
+    ordered: bool
+    """Writes issued together are judged in the order they were issued in; else in any, one after the other."""
     ttl: float
     """The shortest time to live the back end keeps, seconds."""
 
@@ -28,6 +30,11 @@ class Harness(Protocol):
 
     async def restart(self, storage: Storage) -> Storage:
         """Close `storage` and open another one on the same data."""
+
+
+def in_time(ttl: float) -> float:
+    """A time to live within which a write is made that is to come before its end."""
+    return min(10 * ttl, 1 + ttl)
 
 
 class Recorder:

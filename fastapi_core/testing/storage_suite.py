@@ -29,6 +29,7 @@ from fastapi_core.testing.storage_harness import (
     Recorder,
     StorageTests,
     accepted,
+    in_time,
     random_write,
     refused,
 )
@@ -149,8 +150,10 @@ class WriteSuite(StorageTests):
         assert current is not None
         assert current.value == b"20"
 
-    async def test_refused_writes_do_not_touch_their_neighbours(self, storage: Storage) -> None:
+    async def test_refused_writes_do_not_touch_their_neighbours(self, storage: Storage, harness: Harness) -> None:
         """Writes issued together are judged in order, each on what those before it left."""
+        if not harness.ordered:
+            pytest.skip("this back end has no order of writes issued together")
         taken = await storage.create("/a/taken", b"0")
         results = await asyncio.gather(
             storage.create("/a/1", b"1"),
@@ -238,9 +241,9 @@ class ExpirySuite(StorageTests):
     async def test_update_without_ttl_keeps_the_key(self, storage: Storage, harness: Harness) -> None:
         recorder = Recorder(storage)
         # Long enough that the update is in time; what ends after it shows that its time has passed.
-        kept = await storage.create("/a/kept", b"", ttl=10 * harness.ttl)
+        kept = await storage.create("/a/kept", b"", ttl=in_time(harness.ttl))
         await storage.update("/a/kept", b"", expected=kept)
-        await storage.create("/a/gone", b"", ttl=11 * harness.ttl)
+        await storage.create("/a/gone", b"", ttl=in_time(harness.ttl) + harness.ttl)
         events = await recorder.wait(4)
         assert events[3].key == "/a/gone"
         assert await storage.get("/a/kept") is not None
@@ -254,10 +257,10 @@ class ExpirySuite(StorageTests):
 
     async def test_created_again_starts_without_the_old_ttl(self, storage: Storage, harness: Harness) -> None:
         recorder = Recorder(storage)
-        created = await storage.create("/a/1", b"", ttl=10 * harness.ttl)
+        created = await storage.create("/a/1", b"", ttl=in_time(harness.ttl))
         await storage.delete("/a/1", expected=created)
         await storage.create("/a/1", b"")
-        await storage.create("/a/2", b"", ttl=11 * harness.ttl)
+        await storage.create("/a/2", b"", ttl=in_time(harness.ttl) + harness.ttl)
         events = await recorder.wait(5)
         assert events[4].key == "/a/2"
         assert await storage.get("/a/1") is not None

@@ -16,6 +16,7 @@ from fastapi_core.testing import storage_suite
 
 class MemoryHarness:
     durable = False
+    ordered = True
     ttl = 0.05
 
     def __init__(self) -> None:
@@ -33,6 +34,7 @@ class MemoryHarness:
 
 class SqliteHarness:
     durable = True
+    ordered = True
     ttl = 0.05
 
     def __init__(self, root: Path) -> None:

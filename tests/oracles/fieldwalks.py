@@ -329,7 +329,7 @@ def _merge_lists(shape: Shape, known: list[Any], given: list[Any]) -> list[Any]:
 
 
 def remove(shape: Shape, tree: Tree, gone: FieldSet) -> Tree:
-    """The object without the values at some paths. An object or list that loses everything becomes null."""
+    """The object without the values at some paths. An object or list that loses everything stays, empty."""
     out: Tree = {}
     for name, value in tree.items():
         node = gone.get("f:" + name)
@@ -343,12 +343,10 @@ def remove(shape: Shape, tree: Tree, gone: FieldSet) -> Tree:
 
 def _remove(shape: Shape, value: Any, gone: FieldSet) -> Any:
     kind = _kind(shape, value)
-    if not value:
-        return None if value.__class__ in (dict, list) else value
-    if kind is Kind.LEAF:
-        return None if value.__class__ in (dict, list) else value
+    if not value or kind is Kind.LEAF:
+        return value.__class__() if value.__class__ in (dict, list) else value
     if kind is Kind.OBJECT:
-        return remove(shape, value, gone) or None if isinstance(value, dict) else value
+        return remove(shape, value, gone) if isinstance(value, dict) else value
     if not isinstance(value, list):
         return value
     out: list[Any] = []
@@ -358,7 +356,7 @@ def _remove(shape: Shape, value: Any, gone: FieldSet) -> Any:
             out.append(item)
         elif not fieldset.is_member(node):
             out.append(_remove(shape.item, item, node))
-    return out or None
+    return out
 
 
 # Sets seen through a shape

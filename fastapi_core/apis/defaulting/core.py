@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from functools import lru_cache
 from typing import Any
 
 from fastapi_core.apis.defaulting.rules import (
@@ -18,17 +19,13 @@ from fastapi_core.apis.defaulting.rules import (
     when,
     within,
 )
-from fastapi_core.meta import quantity
+from fastapi_core.meta import images, quantity
 
 
+@lru_cache(1024)
 def image_policy(reference: str) -> str:
     """Pull policy of an image: Always for the tag `latest`, stated or implied; IfNotPresent for any other."""
-    name = reference.rpartition("/")[2]
-    if "@" in name:
-        tagged = name.partition("@")[0].partition(":")[2]
-        return "Always" if tagged == "latest" else "IfNotPresent"
-    tag = name.partition(":")[2]
-    return "Always" if tag in ("", "latest") else "IfNotPresent"
+    return "Always" if images.tag(reference) == "latest" else "IfNotPresent"
 
 
 def _container(tree: Tree) -> None:
@@ -83,7 +80,8 @@ def _affinity(tree: Tree) -> None:
 
 
 def _exposed(tree: Tree) -> bool:
-    return tree.get("type") in ("LoadBalancer", "NodePort") or bool(tree.get("externalIPs"))
+    kind = tree.get("type")
+    return kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and bool(tree.get("externalIPs")))
 
 
 def _balancer_mode(tree: Tree) -> None:
@@ -138,6 +136,16 @@ def _string_data(secret: Tree) -> None:
         for key, text in texts.items():
             data[key] = base64.b64encode((text or "").encode()).decode()
         secret["data"] = dict(sorted(data.items()))
+
+
+def _pod_addresses(status: Tree) -> None:
+    """The single address of the first API version wins over the list that it begins."""
+    single, several = status.get("podIP"), status.get("podIPs")
+    first = several[0].get("ip") if several else None
+    if single and first != single:
+        status["podIPs"] = [{"ip": single}]
+    elif first and not single:
+        status["podIP"] = first
 
 
 def _address_ranges(spec: Tree) -> None:
@@ -244,6 +252,8 @@ def _pod(tree: Tree) -> None:
         return
     if spec.get("enableServiceLinks") is None:
         spec["enableServiceLinks"] = True
+    if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
+        spec["terminationGracePeriodSeconds"] = 1
     host_network = spec.get("hostNetwork")
     for name in ("containers", "initContainers"):
         for container in spec.get(name) or ():
@@ -262,6 +272,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "core/v1.ReplicationController": (_template_to_controller,),
     "core/v1.ReplicationControllerSpec": (absent(replicas=1),),
     "core/v1.Pod": (_pod,),
+    "core/v1.PodStatus": (_pod_addresses,),
     "core/v1.PodSpec": (
         _account,
         empty(dnsPolicy="ClusterFirst", restartPolicy="Always"),

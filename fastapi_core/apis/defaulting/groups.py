@@ -17,6 +17,7 @@ from fastapi_core.apis.defaulting.rules import (
     when,
     within,
 )
+from fastapi_core.meta.names import TEMPLATE_GENERATION
 
 _RETAIN = empty(whenDeleted="Retain", whenScaled="Retain")
 
@@ -29,6 +30,14 @@ def _stateful_strategy(tree: Tree) -> None:
             tree["rollingUpdate"] = {}
     if tree["type"] == "RollingUpdate" and tree.get("rollingUpdate") is not None:
         tree["rollingUpdate"].setdefault("partition", 0)
+
+
+def _template_generation(tree: Tree) -> None:
+    """What the first API versions had in a field is an annotation whenever such an object is read; writers own it."""
+    metadata: Tree = tree.setdefault("metadata", {})
+    annotations = metadata.get("annotations") or {}
+    if TEMPLATE_GENERATION not in annotations:
+        metadata["annotations"] = {**annotations, TEMPLATE_GENERATION: "0"}
 
 
 def _claim_templates(tree: Tree) -> None:
@@ -127,6 +136,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         empty(type="RollingUpdate"),
         when(equals("type", "RollingUpdate"), within("rollingUpdate", absent(maxUnavailable="25%", maxSurge="25%"))),
     ),
+    "apps/v1.DaemonSet": (_template_generation,),
     "apps/v1.DaemonSetSpec": (absent(revisionHistoryLimit=10),),
     "apps/v1.DaemonSetUpdateStrategy": (
         empty(type="RollingUpdate"),

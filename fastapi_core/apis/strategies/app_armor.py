@@ -1,4 +1,4 @@
-"""The two spellings of a container's AppArmor profile, the annotation of old and the field, kept in step on create.
+"""The two spellings of a container's AppArmor profile: on create the annotation of old becomes the field.
 
 Source: the version skew rules of KEP-24.
 """
@@ -12,41 +12,19 @@ _DEFAULT, _UNCONFINED, _LOCALHOST = "runtime/default", "unconfined", "localhost/
 
 
 def synchronize(pod: Tree) -> None:
-    """Give each container the spelling it lacks. A profile that cannot be read as a field is left to stand alone."""
+    """Give each container that has only the annotation the field. One that cannot be read as a field stands alone."""
     spec: Tree = pod.get("spec") or {}
-    if (spec.get("os") or {}).get("name") == "windows":
-        return
     annotations: dict[str, str] = pod["metadata"].get("annotations") or {}
+    if (spec.get("os") or {}).get("name") == "windows" or not any(key.startswith(ANNOTATION) for key in annotations):
+        return
     whole: Tree | None = (spec.get("securityContext") or {}).get("appArmorProfile")
-    added: dict[str, str] = {}
     for group in ("initContainers", "containers", "ephemeralContainers"):
         for container in spec.get(group) or ():
             key = ANNOTATION + container.get("name", "")
-            profile: Tree | None = (container.get("securityContext") or {}).get("appArmorProfile")
-            if key not in annotations:
-                text = annotation_of(profile or whole)
-                if text:
-                    added[key] = text
-            elif profile is None:
-                found = field_of(annotations[key])
-                if found is not None and found != whole:
-                    container["securityContext"] = {
-                        **(container.get("securityContext") or {}),
-                        "appArmorProfile": found,
-                    }
-    if added:
-        pod["metadata"]["annotations"] = dict(sorted({**annotations, **added}.items()))
-
-
-def annotation_of(profile: Tree | None) -> str:
-    """The annotation that means the same as a field; empty when there is none."""
-    kind = (profile or {}).get("type")
-    if kind == "RuntimeDefault":
-        return _DEFAULT
-    if kind == "Unconfined":
-        return _UNCONFINED
-    local = (profile or {}).get("localhostProfile")
-    return _LOCALHOST + local if kind == "Localhost" and local else ""
+            context: Tree = container.get("securityContext") or {}
+            found = field_of(annotations.get(key, "")) if context.get("appArmorProfile") is None else None
+            if found is not None and found != whole:
+                container["securityContext"] = {**context, "appArmorProfile": found}
 
 
 def field_of(text: str) -> Tree | None:

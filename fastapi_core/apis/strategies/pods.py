@@ -79,7 +79,45 @@ def prepare(new: Tree, old: Tree | None) -> None:
             }
         ]
     new["status"] = status
-    synchronize(new)
+    if spec.get("affinity") or spec.get("topologySpreadConstraints"):
+        _complete(spec, new["metadata"].get("labels") or {})
+
+
+def canonicalize(new: Tree, old: Tree | None) -> None:
+    """Fields in the place of annotations, once it is known that they agree."""
+    if old is None and new["metadata"].get("annotations"):
+        synchronize(new)
+
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def _complete(spec: Tree, labels: dict[str, str]) -> None:
+    """Selectors are completed with the values that the pod itself has for the label keys to be matched."""
+    affinity: Tree = spec.get("affinity") or {}
+    for name in ("podAffinity", "podAntiAffinity"):
+        part: Tree = affinity.get(name) or {}
+        for weighted in part.get(_PREFERRED) or ():
+            _select(weighted.get("podAffinityTerm") or {}, labels)
+        for term in part.get(_REQUIRED) or ():
+            _select(term, labels)
+    for constraint in spec.get("topologySpreadConstraints") or ():
+        _select(constraint, labels)
+
+
+def _select(term: Tree, labels: dict[str, str]) -> None:
+    selector = term.get("labelSelector")
+    if selector is None:
+        return
+    added = [
+        {"key": key, "operator": operator, "values": [labels[key]]}
+        for member, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
+        for key in term.get(member) or ()
+        if key in labels
+    ]
+    if added:
+        term["labelSelector"] = {**selector, "matchExpressions": [*(selector.get("matchExpressions") or ()), *added]}
 
 
 def prepare_status(new: Tree, old: Tree | None) -> None:
@@ -88,6 +126,7 @@ def prepare_status(new: Tree, old: Tree | None) -> None:
         return
     status = new.setdefault("status", {})
     before: Tree = old.get("status") or {}
+    _keep_generations(status, before)
     if not status.get("qosClass") and before.get("qosClass"):
         status["qosClass"] = before["qosClass"]
     owners = old["metadata"].get("ownerReferences")
@@ -95,3 +134,23 @@ def prepare_status(new: Tree, old: Tree | None) -> None:
         new["metadata"].pop("ownerReferences", None)
     else:
         new["metadata"]["ownerReferences"] = owners
+
+
+def _keep_generations(status: Tree, before: Tree) -> None:
+    """A reporter that does not know of generations does not clear them."""
+    if not status.get("observedGeneration") and before.get("observedGeneration"):
+        status["observedGeneration"] = before["observedGeneration"]
+    earlier: dict[str, list[int]] = {}
+    for condition in before.get("conditions") or ():
+        earlier.setdefault(condition.get("type") or "", []).append(condition.get("observedGeneration") or 0)
+    if not any(any(numbers) for numbers in earlier.values()):
+        return
+    conditions = []
+    for condition in status.get("conditions") or ():
+        numbers = earlier.get(condition.get("type") or "")
+        number = numbers.pop(0) if numbers else 0
+        if number and not condition.get("observedGeneration"):
+            condition = {**condition, "observedGeneration": number}
+        conditions.append(condition)
+    if conditions:
+        status["conditions"] = conditions

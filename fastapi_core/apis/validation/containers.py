@@ -100,7 +100,7 @@ def _environment(items: list[Tree], path: str, report: Report) -> None:
         name = item.get("name")
         if not name:
             report.required(f"{path}[{index}].name")
-        elif not name.isidentifier():
+        elif not (name.isascii() and name.isidentifier()):
             report.each_invalid(f"{path}[{index}].name", name, formats.environment_name(name))
         source = item.get("valueFrom")
         if source is not None:
@@ -245,8 +245,6 @@ def _common(container: Tree, path: str, report: Report) -> None:
             report.invalid(path + ".name", name, problem)
     if not image:
         report.required(path + ".image")
-    elif image[0].isspace() or image[-1].isspace():
-        report.invalid(path + ".image", image, "must not have leading or trailing whitespace")
     _MESSAGE_POLICY(container, path, report)
     if container.get("ports"):
         _ports(container["ports"], path + ".ports", report)

@@ -24,6 +24,7 @@ _BYTES: Final = "1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei"
 _BYTE_UNITS: Final = frozenset(_BYTES.split(", "))
 _DIVISORS: Final = {
     "cpu": (frozenset({"1m", "1"}), "only divisor's values 1m and 1 are supported with the cpu resource"),
+    "hugepages": (_BYTE_UNITS, f"only divisor's values {_BYTES} are supported with the hugepages resource"),
     "memory": (_BYTE_UNITS, f"only divisor's values {_BYTES} are supported with the memory resource"),
     "ephemeral-storage": (
         _BYTE_UNITS,
@@ -74,6 +75,7 @@ def resource_selector(tree: Tree, path: str, report: Report, *, in_volume: bool)
         report.unsupported(path + ".resource", resource, _RESOURCES)
         return
     divisor = tree.get("divisor")
-    rule = _DIVISORS.get(resource.partition(".")[2])
-    if divisor is not None and rule is not None and amount(divisor).nanos and divisor not in rule[0]:
-        report.invalid(path + ".divisor", divisor, rule[1])
+    name = resource.partition(".")[2]
+    rule = _DIVISORS.get("hugepages" if name.startswith(HUGE) else name)
+    if divisor is not None and rule is not None and amount(divisor).nanos and str(amount(divisor)) not in rule[0]:
+        report.invalid(path + ".divisor", resource, rule[1])

@@ -7,6 +7,7 @@ import re
 from functools import lru_cache
 from typing import Any, Final
 
+from fastapi_core.errors import go_quote
 from fastapi_core.meta import names
 from fastapi_core.meta.patterns import Pattern
 
@@ -55,47 +56,129 @@ MAPPED: Final = "must not be an IPv4-mapped IPv6 address"
 _quads = Pattern(r"[0-9]{1,3}(\.[0-9]{1,3}){3}", re.ASCII)
 
 
+def sloppy(value: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The address that a text has been taken for since the first versions: leading zeros count for nothing, and an IPv4
+    address within an IPv6 one is meant."""
+    if _quads.fullmatch(value):
+        value = ".".join(str(int(part)) for part in value.split("."))
+    found = address(value)
+    return (found.ipv4_mapped or found) if isinstance(found, ipaddress.IPv6Address) else found
+
+
 @lru_cache(_CACHE)
 def ip(value: str) -> list[str]:
+    if sloppy(value) is None:
+        return [IP]
     found = address(value)
     if found is None:
-        if _quads.fullmatch(value) and all(int(part) < 256 for part in value.split(".")):
-            return [LEADING_ZEROS]
-        return [IP]
+        return [LEADING_ZEROS]
     if found.version == 6 and found.ipv4_mapped is not None:
         return [MAPPED]
     return []
 
 
+def strict_ip(value: str) -> list[str]:
+    """An address in the one form it should have."""
+    problems = ip(value)
+    if not problems and str(address(value)) != value:
+        return [f"must be in canonical form ({go_quote(str(address(value)))})"]
+    return problems
+
+
+def address_warnings(value: str, path: str) -> list[str]:
+    """About an address in another form than it should have."""
+    found = sloppy(value)
+    if found is None:
+        return []
+    if ip(value):
+        return [f"{path}: non-standard IP address {go_quote(value)} is invalid: use {go_quote(str(found))}"]
+    if found.version == 6 and str(found) != value:
+        text = f"IPv6 address {go_quote(value)} should be in RFC 5952 canonical format ({go_quote(str(found))})"
+        return [f"{path}: {text}"]
+    return []
+
+
 @lru_cache(_CACHE)
+def _sloppy_network(
+    value: str,
+) -> tuple[ipaddress.IPv4Address | ipaddress.IPv6Address, ipaddress.IPv4Network | ipaddress.IPv6Network] | None:
+    base, slash, bits = value.partition("/")
+    found = sloppy(base)
+    if not slash or found is None or not (bits.isascii() and bits.isdigit()):
+        return None
+    size = int(bits)
+    if ":" in base and found.version == 4:
+        size -= 96
+    if not 0 <= size <= found.max_prefixlen:
+        return None
+    return found, ipaddress.ip_network(f"{found}/{size}", strict=False)
+
+
 def network(value: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
     """The network of a CIDR text, whatever its host bits."""
-    base, slash, bits = value.partition("/")
-    if not slash or not bits.isdigit() or (len(bits) > 1 and bits[0] == "0") or address(base) is None:
-        return None
-    try:
-        return ipaddress.ip_network(value, strict=False)
-    except ValueError:
-        return None
+    found = _sloppy_network(value)
+    return found[1] if found else None
+
+
+def _zeros(value: str) -> bool:
+    base, _, bits = value.partition("/")
+    return address(base) is None or (len(bits) > 1 and bits[0] == "0")
 
 
 def cidr(value: str) -> list[str]:
-    found = network(value)
+    """A network in the one form it should have."""
+    problems = loose_cidr(value)
+    if not problems and str(network(value)) != value:
+        return [f"must be in canonical form ({go_quote(str(network(value)))})"]
+    return problems
+
+
+def interface(value: str) -> list[str]:
+    """An address with the length of its network's prefix."""
+    host, slash, bits = value.partition("/")
+    found = sloppy(host)
+    if found is None or not slash or not (bits.isascii() and bits.isdigit()) or int(bits) > found.max_prefixlen:
+        return ["must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"]
+    canonical = f"{found}/{int(bits)}"
+    return [] if value == canonical else [f'must be in canonical form ("{canonical}")']
+
+
+def loose_cidr(value: str) -> list[str]:
+    """A network; its address may be written in any way that is not mistaken for another."""
+    found = _sloppy_network(value)
     if found is None:
         return [CIDR]
-    if address(value.partition("/")[0]) != found.network_address:
+    if _zeros(value):
+        return ["must not have leading 0s in IP or prefix length"]
+    if ":" in value and found[0].version == 4:
+        return ["must not have an IPv4-mapped IPv6 address"]
+    if found[0] != found[1].network_address:
         return ["must not have bits set beyond the prefix length"]
     return []
 
 
-def loose_cidr(value: str) -> list[str]:
-    """A CIDR whose address may be any of the network."""
-    return [] if network(value) is not None else [CIDR]
+def network_warnings(value: str, path: str) -> list[str]:
+    """About a network in another form than it should have."""
+    found = _sloppy_network(value)
+    if found is None:
+        return []
+    out = []
+    base, net = found
+    shown = go_quote(value)
+    if base != net.network_address:
+        choice = f"{go_quote(str(net))} or {go_quote(f'{base}/{net.max_prefixlen}')}"
+        out.append(f"{path}: CIDR value {shown} is ambiguous in this context (should be {choice}?)")
+    if _zeros(value) or (":" in value and base.version == 4):
+        out.append(f"{path}: non-standard CIDR value {shown} is invalid: use {go_quote(str(net))}")
+    if not out and net.version == 6 and str(net) != value:
+        text = f"IPv6 CIDR value {shown} should be in RFC 5952 canonical format ({go_quote(str(net))})"
+        out.append(f"{path}: {text}")
+    return out
 
 
 def special_address(value: str) -> list[str]:
     """Addresses that no endpoint may have."""
-    found = address(value)
+    found = sloppy(value)
     if found is None:
         return ["must be a valid IP address"]
     out = []

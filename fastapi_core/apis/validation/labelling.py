@@ -129,7 +129,7 @@ def template_metadata(metadata: Tree, path: str, report: Report) -> None:
     labels_at(metadata.get("labels"), path + ".labels", report)
     for name in _UNSETTABLE:
         if metadata.get(name):
-            report.forbidden(f"{path}.{name}", "cannot be set")
+            report.forbidden(f"{path}.{'uID' if name == 'uid' else name}", "cannot be set")
 
 
 def local_path(value: str, path: str, report: Report) -> None:
@@ -166,7 +166,8 @@ def port_member(name: str) -> Rule:
 
     def rule(tree: Tree, path: str, report: Report) -> None:
         value = tree.get(name)
-        report.each_invalid(path + dotted, value or 0, formats.port_or_name(value or 0))
+        value = 0 if value is None else value
+        report.each_invalid(path + dotted, value, formats.port_or_name(value))
 
     return rule
 

@@ -14,7 +14,6 @@ from fastapi_core.apis.validation.rules import (
     Report,
     Tree,
     choice,
-    immutable,
     required,
     struct,
     text,
@@ -94,9 +93,9 @@ def _path(item: Tree, path: str, report: Report) -> None:
 
 
 def _host(host: str, path: str, report: Report) -> None:
-    if not formats.ip(host):
+    if formats.sloppy(host) is not None:
         report.invalid(path, host, "must be a DNS name, not an IP address")
-    elif "*" in host:
+    if "*" in host:
         report.each_invalid(path, host, formats.wildcard(host))
     else:
         report.each_invalid(path, host, formats.subdomain(host))
@@ -107,7 +106,7 @@ def ingress(tree: Tree, path: str, report: Report) -> None:
     rules, default = spec.get("rules") or (), spec.get("defaultBackend")
     if not rules and default is None:
         text_ = "either `defaultBackend` or `rules` must be specified"
-        report.invalid(".spec", shown("networking.k8s.io/v1.IngressSpec", spec), text_)
+        report.invalid(".spec", spec.get("rules"), text_)
     if default is not None:
         _backend(default, ".spec.defaultBackend", report)
     for index, rule in enumerate(rules):
@@ -168,11 +167,10 @@ def ingress_class(tree: Tree, path: str, report: Report) -> None:
 
 
 def ingress_class_update(tree: Tree, path: str, report: Report) -> None:
-    _CONTROLLER(tree, "", report)
+    controller = (tree.get("spec") or {}).get("controller") or ""
+    if controller != (((report.old or {}).get("spec") or {}).get("controller") or ""):
+        report.invalid(".spec.controller", controller, IMMUTABLE)
     ingress_class(tree, path, report)
-
-
-_CONTROLLER = immutable("spec.controller")
 
 
 # Network policies
@@ -192,7 +190,7 @@ def _policy_port(item: Tree, path: str, report: Report) -> None:
             report.each_invalid(path + ".port", port, formats.port(port))
             if end is not None:
                 if end < port:
-                    report.invalid(path + ".endPort", end, "must be greater than or equal to `port`")
+                    report.invalid(path + ".endPort", port, "must be greater than or equal to `port`")
                 report.each_invalid(path + ".endPort", end, formats.port(end))
     elif end is not None:
         report.invalid(path + ".endPort", end, "may not be specified when `port` is not specified")
@@ -250,7 +248,7 @@ def network_policy(tree: Tree, path: str, report: Report) -> None:
         return
     for index, kind in enumerate(kinds):
         if kind not in ("Ingress", "Egress"):
-            report.unsupported(f".spec.policyTypes[{index}]", kind, ("Egress", "Ingress"))
+            report.unsupported(f".spec.policyTypes[{index}]", kind, ("Ingress", "Egress"))
 
 
 # Address ranges

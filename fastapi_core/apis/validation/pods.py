@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fastapi_core.apis.validation import formats
+from fastapi_core.apis.validation import scheduling
+from fastapi_core.apis.validation.internal import shown
+from fastapi_core.apis.validation.pod_annotations import annotated, annotations_update, consistent
+from fastapi_core.apis.validation.pod_annotations import of as annotations_of
 from fastapi_core.apis.validation.podspec import pod_spec
 from fastapi_core.apis.validation.rules import INT32_MAX, Report, Tree, between
 
@@ -20,25 +23,41 @@ _SELECTOR: Final = "only additions to spec.nodeSelector are allowed (no mutation
 _TERMS: Final = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
 _EXPRESSIONS: Final = "only additions are allowed (no mutations or deletions)"
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
-_MIRROR: Final = "kubernetes.io/config.mirror"
+_PADDED: Final = "must not have leading or trailing whitespace"
+
+
+def _images(containers: list[Tree], path: str, report: Report) -> None:
+    for index, container in enumerate(containers):
+        image = container.get("image")
+        if image and image.strip() != image:
+            report.invalid(f"{path}[{index}].image", image, _PADDED)
 
 
 def pod(tree: Tree, path: str, report: Report) -> None:
     """A pod on its own."""
     metadata: Tree = tree.get("metadata") or {}
     report.facts["name"] = metadata.get("name")
-    report.facts["labels"] = metadata.get("labels")
+    report.facts["pod"] = True
     spec: Tree = tree.get("spec") or {}
+    if metadata.get("annotations"):
+        annotated(tree, report)
     pod_spec(spec, ".spec", report)
+    if not spec.get("serviceAccountName"):
+        for index, volume in enumerate(spec.get("volumes") or ()):
+            for number, source in enumerate((volume.get("projected") or {}).get("sources") or ()):
+                if source.get("serviceAccountToken") is not None:
+                    at = f".spec.volumes[{index}].projected.sources[{number}].serviceAccountToken"
+                    report.forbidden(at, "must not be specified when serviceAccountName is not set")
+    for kind in ("containers", "initContainers", "ephemeralContainers"):
+        if spec.get(kind):
+            _images(spec[kind], f".spec.{kind}", report)
     if report.old is None:
         if spec.get("ephemeralContainers"):
             report.forbidden(".spec.ephemeralContainers", "cannot be set on create")
         if spec.get("schedulingGates") and spec.get("nodeName"):
             report.forbidden(".spec.nodeName", "cannot be set until all schedulingGates have been cleared")
-    if spec.get("schedulerName") and (metadata.get("annotations") or {}).get(_MIRROR) and not spec.get("nodeName"):
-        report.invalid(
-            f".metadata.annotations[{_MIRROR}]", "", "must set spec.nodeName if mirror pod annotation is set"
-        )
+        if metadata.get("annotations"):
+            consistent(tree, report)
 
 
 def pod_update(tree: Tree, path: str, report: Report) -> None:
@@ -46,13 +65,22 @@ def pod_update(tree: Tree, path: str, report: Report) -> None:
     old: Tree = report.old or {}
     spec: Tree = tree.get("spec") or {}
     before: Tree = old.get("spec") or {}
-    if spec == before:
+    same = spec == before
+    if same and annotations_of(tree) == annotations_of(old):
         return
     pod(tree, path, report)
+    annotations_update(tree, report)
+    if same:
+        return
     for name in ("containers", "initContainers"):
-        if len(spec.get(name) or ()) != len(before.get(name) or ()):
+        now, earlier = spec.get(name) or [], before.get(name) or []
+        if len(now) != len(earlier):
             report.forbidden(f".spec.{name}", "pod updates may not add or remove containers")
             return
+        for index, container in enumerate(now):
+            if not container.get("image"):
+                report.required(f".spec.{name}[{index}].image")
+        _images(now, f".spec.{name}", report)
     if not _deadline(spec, before, report):
         return
     _tolerations(spec, before, report)
@@ -70,6 +98,7 @@ def ephemeral_update(tree: Tree, path: str, report: Report) -> None:
     spec: Tree = tree.get("spec") or {}
     before: Tree = old.get("spec") or {}
     pod(tree, path, report)
+    annotations_update(tree, report)
     present = {container.get("name"): container for container in spec.get("ephemeralContainers") or ()}
     for container in before.get("ephemeralContainers") or ():
         name = container.get("name")
@@ -93,7 +122,6 @@ def _deadline(spec: Tree, before: Tree, report: Report) -> bool:
             return False
     elif earlier is not None:
         report.invalid(at, None, "must not update from a positive integer to nil value")
-        return False
     return True
 
 
@@ -104,19 +132,22 @@ def _tolerations(spec: Tree, before: Tree, report: Report) -> None:
     present = {key(item) for item in spec.get("tolerations") or ()}
     if any(key(item) not in present for item in before.get("tolerations") or ()):
         report.forbidden(".spec.tolerations", _TOLERATION)
+    else:
+        scheduling.tolerations(spec.get("tolerations") or [], ".spec.tolerations", report)
 
 
 def _gates(spec: Tree, before: Tree, report: Report) -> None:
     known = {gate.get("name") for gate in before.get("schedulingGates") or ()}
-    for index, gate in enumerate(spec.get("schedulingGates") or ()):
-        if gate.get("name") not in known:
-            text = f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'"
+    added = {gate.get("name"): index for index, gate in enumerate(spec.get("schedulingGates") or ())}
+    for name, index in added.items():
+        if name not in known:
+            text = f"only deletion is allowed, but found new scheduling gate '{name}'"
             report.forbidden(f".spec.schedulingGates[{index}].name", text)
 
 
 def _narrowed(spec: Tree, before: Tree, report: Report) -> None:
-    now, earlier = spec.get("nodeSelector") or {}, before.get("nodeSelector") or {}
-    if any(now.get(key) != value for key, value in earlier.items()):
+    now, kept = spec.get("nodeSelector") or {}, before.get("nodeSelector") or {}
+    if any(now.get(key) != value for key, value in kept.items()):
         report.invalid(".spec.nodeSelector", spec.get("nodeSelector"), _SELECTOR)
     node = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED)
     node_before = ((before.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED)
@@ -126,13 +157,23 @@ def _narrowed(spec: Tree, before: Tree, report: Report) -> None:
     terms = (node or {}).get("nodeSelectorTerms") or []
     terms_before = node_before.get("nodeSelectorTerms") or []
     if terms_before and len(terms) != len(terms_before):
-        report.invalid(at, terms, _TERMS)
+        report.invalid(at, [shown("core/v1.NodeSelectorTerm", term) for term in terms] or None, _TERMS)
         return
-    for index, (term, earlier_term) in enumerate(zip(terms, terms_before, strict=False)):
-        for name in ("matchExpressions", "matchFields"):
-            items, kept = term.get(name) or [], earlier_term.get(name) or []
-            if items[: len(kept)] != kept:
-                report.invalid(f"{at}[{index}].{name}", items, _EXPRESSIONS)
+    for index, (term, earlier) in enumerate(zip(terms, terms_before, strict=False)):
+        if not _only_added(term, earlier):
+            report.invalid(f"{at}[{index}]", shown("core/v1.NodeSelectorTerm", term), _EXPRESSIONS)
+
+
+def _only_added(term: Tree, before: Tree) -> bool:
+    """A term that matches nothing must stay so; any other may become narrower."""
+    members = ("matchExpressions", "matchFields")
+    if not any(before.get(name) for name in members):
+        return not any(term.get(name) for name in members)
+    for name in members:
+        kept = before.get(name) or []
+        if (term.get(name) or [])[: len(kept)] != kept:
+            return False
+    return True
 
 
 def _fixed(spec: Tree, before: Tree, *, gated: bool) -> Tree:
@@ -143,11 +184,11 @@ def _fixed(spec: Tree, before: Tree, *, gated: bool) -> Tree:
         out["terminationGracePeriodSeconds"] = grace
     if gated:
         out.pop("nodeSelector", None)
-        affinity = dict(out.get("affinity") or {})
-        node = dict(affinity.get("nodeAffinity") or {})
-        node.pop(_REQUIRED, None)
-        affinity["nodeAffinity"] = node or None
-        affinity = {name: value for name, value in affinity.items() if value is not None}
+        affinity = {
+            name: value
+            for name, value in (out.get("affinity") or {}).items()
+            if name != "nodeAffinity" and value is not None
+        }
         out.pop("affinity", None)
         if affinity:
             out["affinity"] = affinity
@@ -155,14 +196,3 @@ def _fixed(spec: Tree, before: Tree, *, gated: bool) -> Tree:
         if name in out:
             out[name] = [{k: v for k, v in container.items() if k != "image"} for container in out[name]]
     return out
-
-
-def pod_status(tree: Tree, path: str, report: Report) -> None:
-    """What a node reports."""
-    status: Tree = tree.get("status") or {}
-    nominated = status.get("nominatedNodeName")
-    if nominated:
-        report.each_invalid(".status.nominatedNodeName", nominated, formats.subdomain(nominated))
-    for index, address in enumerate(status.get("podIPs") or ()):
-        value = address.get("ip") or ""
-        report.each_invalid(f".status.podIPs[{index}]", value, formats.ip(value))

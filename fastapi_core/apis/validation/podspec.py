@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fastapi_core.apis.validation import containers, formats, quantities, scheduling, security
+from fastapi_core.apis.validation.internal import shown
 from fastapi_core.apis.validation.labelling import annotations_at, labels, labels_at
+from fastapi_core.apis.validation.pod_annotations import annotated, consistent
 from fastapi_core.apis.validation.rules import (
     CHECK,
     INT32_MAX,
@@ -46,9 +48,9 @@ def _claims(items: list[Tree], path: str, report: Report) -> None:
         stated = [member for member in _CLAIM_MEMBERS if claim.get(member) is not None]
         if len(stated) > 1:
             text_ = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
-            report.invalid(at, claim, text_)
+            report.invalid(at, shown("core/v1.PodResourceClaim", claim), text_)
         elif not stated:
-            report.invalid(at, claim, f"must specify one of: {_CLAIM_NAMES}")
+            report.invalid(at, shown("core/v1.PodResourceClaim", claim), f"must specify one of: {_CLAIM_NAMES}")
         for member in stated:
             report.each_invalid(f"{at}.{member}", claim[member], formats.subdomain(claim[member]))
 
@@ -114,9 +116,9 @@ def _user_namespace(spec: Tree, path: str, report: Report) -> None:
         for index, container in enumerate(spec.get(name) or ()):
             if container.get("volumeDevices"):
                 report.forbidden(f"{path}.{name}[{index}].volumeDevices", text_)
-    for name, shown in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
+    for name, said in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
         if spec.get(name):
-            report.forbidden(f"{path}.{shown}", text_)
+            report.forbidden(f"{path}.{said}", text_)
 
 
 def _aliases(items: list[Tree], path: str, report: Report) -> None:
@@ -247,6 +249,8 @@ def pod_spec(spec: Tree, path: str, report: Report) -> None:
     _gates(spec, path, report)
     if spec.get("topologySpreadConstraints"):
         scheduling.spread(spec["topologySpreadConstraints"], path + ".topologySpreadConstraints", report)
+    if report.facts.get("host process"):
+        security.host_processes(spec, path, report)
     if spec.get("hostUsers") is False:
         _user_namespace(spec, path, report)
     _names(spec, path, report)
@@ -299,10 +303,15 @@ def pod_template(template: Tree, path: str, report: Report) -> None:
     """A template: labels and annotations have a path of their own."""
     metadata: Tree = template.get("metadata") or {}
     labels_at(metadata.get("labels"), path + ".labels", report)
-    annotations_at(metadata.get("annotations"), path + ".annotations", report)
+    annotations = metadata.get("annotations")
+    annotations_at(annotations, path + ".annotations", report)
+    if annotations:
+        annotated(template, report, path + ".annotations")
     spec: Tree = template.get("spec") or {}
     report.facts["name"] = None
     report.facts["labels"] = None
     pod_spec(spec, path + ".spec", report)
+    if annotations:
+        consistent(template, report, path + ".spec")
     if spec.get("ephemeralContainers"):
         report.forbidden(path + ".spec.ephemeralContainers", "ephemeral containers not allowed in pod template")

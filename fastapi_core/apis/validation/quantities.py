@@ -109,13 +109,13 @@ def _amounts(limits: dict[str, str], requests: dict[str, str], path: str, report
             value = amount(text)
             if value.nanos < 0 or name not in CONTAINER:
                 quantity(name, text, f"{path}.{side}[{name}]", report)
+            if side == "requests":
+                _compare(name, value, limits, path, report)
             if name.startswith(HUGE):
                 huge = True
                 _page_size(name, value, f"{path}.{side}[{name}]", report)
             elif name in ("cpu", "memory"):
                 compute = True
-            if side == "requests":
-                _compare(name, value, limits, path, report)
     if huge and not compute:
         report.forbidden(path, "HugePages require cpu or memory")
 
@@ -126,11 +126,11 @@ def _page_size(name: str, value: Quantity, path: str, report: Report) -> None:
     except ValueError:
         return
     if page.nanos > 0 and value.nanos % page.nanos:
-        report.invalid(path, str(value), f"must be a multiple of {name[len(HUGE) :]}")
+        report.invalid(path, str(value), f"{value} is not positive integer multiple of {name}")
 
 
 def _compare(name: str, request: Quantity, limits: dict[str, str], path: str, report: Report) -> None:
-    strict = extended(name) or name.startswith(HUGE) if "/" in name or name not in CONTAINER else False
+    strict = name not in CONTAINER and (name.startswith(HUGE) or not native(name))
     text = limits.get(name)
     if text is None:
         if strict:

@@ -91,38 +91,30 @@ def _weight(term: Tree, path: str, report: Report) -> None:
 
 
 def _match_keys(tree: Tree, path: str, report: Report) -> None:
-    """Label keys whose values come from the pod itself; those of an existing pod are settled."""
-    keys, others = tree.get("matchLabelKeys"), tree.get("mismatchLabelKeys")
+    """Label keys whose values come from the pod itself. A pod's selectors have them already, so that a key of the user's
+    is there twice."""
+    keys, others = tree.get("matchLabelKeys") or (), tree.get("mismatchLabelKeys") or ()
     if not keys and not others:
         return
     labels = tree.get("labelSelector")
-    if labels is None:
-        for name in ("matchLabelKeys", "mismatchLabelKeys"):
-            if tree.get(name):
-                report.forbidden(f"{path}.{name}", _NO_SELECTOR)
-        return
-    settled = report.old is not None and report.facts.get("name") is not None
-    for name in ("matchLabelKeys", "mismatchLabelKeys"):
-        seen: set[str] = set()
-        for index, key in enumerate(tree.get(name) or ()):
-            report.each_invalid(f"{path}.{name}[{index}]", key, formats.label_key(key))
-            if name == "mismatchLabelKeys":
-                if key in (keys or ()):
-                    text = "exists in both matchLabelKeys and mismatchLabelKeys"
-                    report.invalid(f"{path}.{name}[{index}]", key, text)
-            elif not settled and (key in seen or _selected(labels, key, report)):
-                report.invalid(f"{path}[{index}]", key, "exists in both matchLabelKeys and labelSelector")
-            seen.add(key)
-
-
-def _selected(labels: Tree, key: str, report: Report) -> bool:
-    """Whether the selector names the key itself, not by having been completed with the pod's own label."""
-    if key in (labels.get("matchLabels") or ()):
-        return True
-    own = (report.facts.get("labels") or {}).get(key)
-    found = [item for item in labels.get("matchExpressions") or () if item.get("key") == key]
-    completed = {"key": key, "operator": "In", "values": [own]}
-    return bool(found) and found != [completed]
+    for name, listed in (("matchLabelKeys", keys), ("mismatchLabelKeys", others)):
+        if listed and labels is None:
+            report.forbidden(f"{path}.{name}", _NO_SELECTOR)
+        else:
+            for index, key in enumerate(listed):
+                report.each_invalid(f"{path}.{name}[{index}]", key, formats.label_key(key))
+    if labels is not None:
+        places = {key: index for index, key in enumerate(keys)}
+        selected = set(labels.get("matchLabels") or ())
+        for item in labels.get("matchExpressions") or ():
+            key = item.get("key") or ""
+            if key in places and key in selected:
+                report.invalid(f"{path}[{places[key]}]", key, "exists in both matchLabelKeys and labelSelector")
+            selected.add(key)
+    for index, key in enumerate(keys):
+        if key in others:
+            text = "exists in both matchLabelKeys and mismatchLabelKeys"
+            report.invalid(f"{path}.matchLabelKeys[{index}]", key, text)
 
 
 def _pod_term(term: Tree, path: str, report: Report) -> None:
@@ -177,7 +169,8 @@ def _toleration(item: Tree, path: str, report: Report) -> None:
         if value:
             report.invalid(path + ".operator", value, "value must be empty when `operator` is 'Exists'")
     else:
-        report.unsupported(path + ".operator", operator, ("Equal", "Exists"))
+        known = ("Equal", "Exists")
+        report.unsupported(path + ".operator", operator, (*known, "Lt", "Gt") if operator in ("Lt", "Gt") else known)
     if effect and effect not in EFFECTS:
         report.unsupported(path + ".effect", effect, EFFECTS)
 

@@ -115,7 +115,7 @@ def nfs(tree: Tree, path: str, report: Report) -> None:
         report.invalid(path + ".path", target, "must be an absolute path")
 
 
-def _iscsi_name(name: str) -> bool:
+def iscsi_name(name: str) -> bool:
     for prefix, form in (("iqn", _iqn), ("eui", _eui), ("naa", _naa)):
         if name.startswith(prefix):
             return form.fullmatch(name) is not None
@@ -128,7 +128,7 @@ def iscsi(tree: Tree, path: str, report: Report) -> None:
     iqn = tree.get("iqn")
     if not iqn:
         report.required(path + ".iqn")
-    elif not _iscsi_name(iqn):
+    elif not iscsi_name(iqn):
         report.invalid(path + ".iqn", iqn, _ISCSI_FORM)
     lun = tree.get("lun") or 0
     if not 0 <= lun <= 255:
@@ -136,7 +136,7 @@ def iscsi(tree: Tree, path: str, report: Report) -> None:
     if (tree.get("chapAuthDiscovery") or tree.get("chapAuthSession")) and tree.get("secretRef") is None:
         report.required(path + ".secretRef")
     initiator = tree.get("initiatorName")
-    if initiator is not None and not _iscsi_name(initiator):
+    if initiator is not None and not iscsi_name(initiator):
         report.invalid(path + ".initiatorname", initiator, _ISCSI_FORM)
 
 
@@ -269,11 +269,11 @@ def _projected(tree: Tree, path: str, report: Report) -> None:
         _projection(source, f"{path}.sources[{index}]", path, report, seen)
 
 
-def _take(target: str | None, seen: set[str], path: str, report: Report) -> None:
-    """Two files of a projected volume have different paths."""
+def _take(target: str | None, seen: set[str], path: str, report: Report, named: str | None = None) -> None:
+    """Two files of a projected volume have different paths; `named` is what they come from."""
     if target:
         if target in seen:
-            report.invalid(path, target, "conflicting duplicate paths")
+            report.invalid(path, target if named is None else named, "conflicting duplicate paths")
         seen.add(target)
 
 
@@ -287,7 +287,7 @@ def _projection(source: Tree, at: str, path: str, report: Report, seen: set[str]
                 report.required(f"{at}.{name}.name")
             for index, item in enumerate(part.get("items") or ()):
                 _key_to_path(item, f"{at}.{name}.items[{index}]", report)
-                _take(item.get("path"), seen, path, report)
+                _take(item.get("path"), seen, path, report, part.get("name") or "")
     downward_api = source.get("downwardAPI")
     if downward_api is not None:
         count += 1
@@ -304,6 +304,16 @@ def _projection(source: Tree, at: str, path: str, report: Report, seen: set[str]
             unreserved_path(token["path"], path + ".path", report)
     if count > 1:
         report.forbidden(at, MANY + " per source")
+
+
+_PULL_POLICY = choice("pullPolicy", *_PULL)
+
+
+def _image(tree: Tree, path: str, report: Report) -> None:
+    """A template may leave the reference to a later hand."""
+    if report.facts.get("pod") and not tree.get("reference"):
+        report.required(path + ".reference")
+    _PULL_POLICY(tree, path, report)
 
 
 _GLUSTER = struct(required("endpoints"), required("path"))
@@ -347,7 +357,7 @@ _SOURCES: Final = (
     ("scaleIO", "", "", SCALE_IO),
     ("csi", "", "", _csi),
     ("ephemeral", "", "", _ephemeral),
-    ("image", "", "", struct(required("reference"), choice("pullPolicy", *_PULL))),
+    ("image", "", "", _image),
 )
 _ORDER: Final = {name: index for index, (name, *_) in enumerate(_SOURCES)}
 

@@ -3,200 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fastapi_core.apis.validation import formats
+from fastapi_core.apis.validation.formats import address_warnings, network_warnings
+from fastapi_core.apis.validation.pod_warnings import (
+    NODE_LABELS,
+    VOLUMES,
+    app_armor,
+    claim_sizes,
+    node_term,
+    pod_spec,
+)
 from fastapi_core.apis.validation.quantities import amount
 from fastapi_core.apis.validation.rules import Tree
 from fastapi_core.later import later
 
 if TYPE_CHECKING:
+    from fastapi_core.apis.validation import config_warnings
     from fastapi_core.structural import nodes, structure
 else:
+    config_warnings = later("fastapi_core.apis.validation.config_warnings")
     structure = later("fastapi_core.structural.structure")
     nodes = later("fastapi_core.structural.nodes")
 
 Warn = Callable[[Tree, Tree | None], list[str]]
 
-_NODE_LABELS: Final = {
-    old: f'deprecated since {since}; use "{new}" instead'
-    for old, since, new in (
-        ("beta.kubernetes.io/arch", "v1.14", "kubernetes.io/arch"),
-        ("beta.kubernetes.io/os", "v1.14", "kubernetes.io/os"),
-        ("failure-domain.beta.kubernetes.io/region", "v1.17", "topology.kubernetes.io/region"),
-        ("failure-domain.beta.kubernetes.io/zone", "v1.17", "topology.kubernetes.io/zone"),
-        ("beta.kubernetes.io/instance-type", "v1.17", "node.kubernetes.io/instance-type"),
-    )
-}
-_POD_ANNOTATIONS: Final = {
-    "scheduler.alpha.kubernetes.io/critical-pod": 'non-functional in v1.16+; use the "priorityClassName" field instead',
-    "security.alpha.kubernetes.io/sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
-    "security.alpha.kubernetes.io/unsafe-sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
-    "seccomp.security.alpha.kubernetes.io/pod": 'non-functional in v1.27+; use the "seccompProfile" field instead',
-}
-_CONTAINER_ANNOTATIONS: Final = {
-    "container.seccomp.security.alpha.kubernetes.io/": 'non-functional in v1.27+; use the "seccompProfile" field instead',
-    "container.apparmor.security.beta.kubernetes.io/": 'deprecated since v1.30; use the "appArmorProfile" field instead',
-}
-_VOLUMES: Final = {
-    "gitRepo": "deprecated in v1.11, and disabled by default in v1.33+",
-    "photonPersistentDisk": "deprecated in v1.11, non-functional in v1.16+",
-    "scaleIO": "deprecated in v1.16, non-functional in v1.22+",
-    "flocker": "deprecated in v1.22, non-functional in v1.25+",
-    "storageos": "deprecated in v1.22, non-functional in v1.25+",
-    "quobyte": "deprecated in v1.22, non-functional in v1.25+",
-    "glusterfs": "deprecated in v1.25, non-functional in v1.26+",
-    "cephfs": "deprecated in v1.28, non-functional in v1.31+",
-    "rbd": "deprecated in v1.28, non-functional in v1.31+",
-}
-_BYTES: Final = ("memory", "ephemeral-storage")
-_NO_SELECTOR: Final = "a null labelSelector results in matching no pod"
+_PERSISTENT: Final = ("cephfs", "photonPersistentDisk", "scaleIO", "storageos", "glusterfs", "rbd")
 _STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _RECYCLE: Final = (
     "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning."
 )
-_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
-_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
-
-
-def _fractional(text: str, path: str) -> tuple[str, ...]:
-    if amount(text).nanos % 1_000_000_000:
-        return (f'{path}: fractional byte value "{text}" is invalid, must be an integer',)
-    return ()
-
-
-def _term(term: Tree, path: str) -> Iterator[str]:
-    for index, item in enumerate(term.get("matchExpressions") or ()):
-        if item.get("key") in _NODE_LABELS:
-            yield f"{path}.matchExpressions[{index}].key: {_NODE_LABELS[item['key']]}"
-
-
-def _node_affinity(affinity: Tree, path: str) -> Iterator[str]:
-    needed = affinity.get(_REQUIRED) or {}
-    for index, term in enumerate(needed.get("nodeSelectorTerms") or ()):
-        yield from _term(term, f"{path}.{_REQUIRED}.nodeSelectorTerms[{index}]")
-    for index, preferred in enumerate(affinity.get(_PREFERRED) or ()):
-        yield from _term(preferred.get("preference") or {}, f"{path}.{_PREFERRED}[{index}].preference")
-
-
-def _pod_affinity(affinity: Tree, path: str) -> Iterator[str]:
-    for index, term in enumerate(affinity.get(_REQUIRED) or ()):
-        if term.get("labelSelector") is None:
-            yield f"{path}.{_REQUIRED}[{index}].labelSelector: {_NO_SELECTOR}"
-    for index, weighted in enumerate(affinity.get(_PREFERRED) or ()):
-        if (weighted.get("podAffinityTerm") or {}).get("labelSelector") is None:
-            yield f"{path}.{_PREFERRED}[{index}].podAffinityTerm.labelSelector: {_NO_SELECTOR}"
-
-
-def _placement(spec: Tree, path: str) -> Iterator[str]:
-    for key in spec.get("nodeSelector") or ():
-        if key in _NODE_LABELS:
-            yield f"{path}.nodeSelector[{key}]: {_NODE_LABELS[key]}"
-    node = (spec.get("affinity") or {}).get("nodeAffinity")
-    if node:
-        yield from _node_affinity(node, path + ".affinity.nodeAffinity")
-    for index, item in enumerate(spec.get("topologySpreadConstraints") or ()):
-        at = f"{path}.topologySpreadConstraints[{index}]"
-        if item.get("topologyKey") in _NODE_LABELS:
-            yield f"{at}.topologyKey: {_NODE_LABELS[item['topologyKey']]}"
-        if item.get("labelSelector") is None:
-            yield f"{at}.labelSelector: {_NO_SELECTOR}"
-
-
-def _annotations(metadata: Tree, path: str) -> Iterator[str]:
-    for key in metadata.get("annotations") or ():
-        if key in _POD_ANNOTATIONS:
-            yield f"{path}.annotations[{key}]: {_POD_ANNOTATIONS[key]}"
-        elif key.startswith("container."):
-            for prefix, text in _CONTAINER_ANNOTATIONS.items():
-                if key.startswith(prefix):
-                    yield f"{path}.annotations[{key}]: {text}"
-
-
-def _volumes(volumes: list[Tree], path: str) -> Iterator[str]:
-    for index, volume in enumerate(volumes):
-        for name in volume:
-            if name in _VOLUMES and volume[name] is not None:
-                yield f"{path}[{index}].{name}: {_VOLUMES[name]}"
-        claim = (volume.get("ephemeral") or {}).get("volumeClaimTemplate")
-        if claim:
-            at = f"{path}[{index}].ephemeral.volumeClaimTemplate"
-            yield from _claim_sizes(claim.get("spec") or {}, at + ".spec")
-
-
-def _container(container: Tree, path: str, out: list[str]) -> None:
-    resources = container.get("resources")
-    if resources:
-        for side in ("limits", "requests"):
-            amounts = resources.get(side)
-            if amounts:
-                for name in _BYTES:
-                    if name in amounts:
-                        out += _fractional(amounts[name], f"{path}.resources.{side}[{name}]")
-    variables = container.get("env")
-    if variables and len({item.get("name") or "" for item in variables}) < len(variables):
-        out += _hidden(variables, path)
-    ports = container.get("ports")
-    if ports and len(ports) > 1:
-        out += _ports(ports, path + ".ports")
-
-
-def _hidden(variables: list[Tree], path: str) -> Iterator[str]:
-    names: set[str] = set()
-    for index, item in enumerate(variables):
-        name = item.get("name") or ""
-        if name in names:
-            yield f'{path}.env[{index}]: hides previous definition of "{name}", which may be dropped when using apply'
-        names.add(name)
-
-
-def _ports(ports: list[Tree], path: str) -> Iterator[str]:
-    first: dict[tuple[Any, ...], int] = {}
-    for index, port in enumerate(ports):
-        key = tuple(port.get(name) or "" for name in ("containerPort", "protocol", "hostPort", "hostIP"))
-        earlier = first.setdefault(key, index)
-        if earlier != index:
-            yield f"{path}[{index}]: duplicate port definition with {path}[{earlier}]"
-
-
-def _duplicates(items: list[Tree], member: str, path: str) -> Iterator[str]:
-    seen: set[str] = set()
-    for index, item in enumerate(items):
-        value = item.get(member) or ""
-        if member == "name" and not value:
-            yield f'{path}[{index}].name: invalid empty name ""'
-        elif value in seen:
-            yield f'{path}[{index}].{member}: duplicate {member} "{value}"'
-        seen.add(value)
-
-
-def pod_spec(spec: Tree, metadata: Tree, path: str) -> list[str]:
-    """About a pod or a template; `path` is empty or ends in a dot."""
-    at = path + "spec"
-    out: list[str] = []
-    if "nodeSelector" in spec or "affinity" in spec or "topologySpreadConstraints" in spec:
-        out += _placement(spec, at)
-    if metadata.get("annotations"):
-        out += _annotations(metadata, path + "metadata")
-    if spec.get("volumes"):
-        out += _volumes(spec["volumes"], at + ".volumes")
-    if spec.get("hostAliases"):
-        out += _duplicates(spec["hostAliases"], "ip", at + ".hostAliases")
-    if spec.get("imagePullSecrets"):
-        out += _duplicates(spec["imagePullSecrets"], "name", at + ".imagePullSecrets")
-    for kind in ("initContainers", "containers"):
-        for index, container in enumerate(spec.get(kind) or ()):
-            _container(container, f"{at}.{kind}[{index}]", out)
-    if spec.get("overhead"):
-        for name in _BYTES:
-            if name in spec["overhead"]:
-                out += _fractional(spec["overhead"][name], f"{at}.overhead[{name}]")
-    if spec.get("affinity"):
-        for name in ("podAffinity", "podAntiAffinity"):
-            part = spec["affinity"].get(name)
-            if part:
-                out += _pod_affinity(part, f"{at}.affinity.{name}")
-    return out
+_BYTES: Final = ("memory", "ephemeral-storage")
 
 
 def _surprising_name(tree: Tree, text: str) -> list[str]:
@@ -216,7 +54,7 @@ def pod(new: Tree, old: Tree | None) -> list[str]:
     """On create only: people seldom update pods themselves."""
     if old is not None:
         return []
-    own = _surprising_name(new, "the Pod's hostname")
+    own = app_armor(new) + _surprising_name(new, "the Pod's hostname")
     return own + pod_spec(new.get("spec") or {}, new.get("metadata") or {}, "")
 
 
@@ -233,57 +71,85 @@ def _at(tree: Tree, path: str) -> Tree | None:
     return value
 
 
-def templated(path: str, *, named: bool = True) -> Warn:
-    """About the template of a kind, when it is new; and about the kind's name, which its pods take over."""
+def _changed(new: Tree, old: Tree | None) -> bool:
+    """Whether what is wanted is new: the generation has just been counted up."""
+    return old is None or new["metadata"].get("generation") != old["metadata"].get("generation")
+
+
+def templated(path: str, *, named: bool = True, former: bool = False) -> Warn:
+    """About the template of a kind, when the object is new or changed; and about the name of a new one, which its pods
+    take over. `former`: after a change the old template is looked at, as the reference does it for one kind."""
 
     def warn(new: Tree, old: Tree | None) -> list[str]:
-        out: list[str] = []
-        if old is None and named:
-            out += _surprising_name(new, "Pod names and hostnames")
-        template = _at(new, path)
-        if old is None or template != _at(old, path):
-            out += _template(template, path)
-        return out
+        if not _changed(new, old):
+            return []
+        out = _surprising_name(new, "Pod names and hostnames") if old is None and named else []
+        return out + _template(_at(old if old is not None and former else new, path), path)
 
     return warn
 
 
-_STATEFUL = templated("spec.template")
-_JOB = templated("spec.template")
+_DAEMON = templated("spec.template", named=False)
+
+
+def daemon_set(new: Tree, old: Tree | None) -> list[str]:
+    """When the template changed."""
+    if old is not None and _at(new, "spec.template") == _at(old, "spec.template"):
+        return []
+    return _DAEMON(new, old)
+
+
+_STATEFUL = templated("spec.template", named=False)
+_MANY: Final = (
+    "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes might not "
+    "be able to track completedIndexes when a big number of indexes fail"
+)
+_NO_ZONE: Final = (
+    "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see "
+    "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
+)
 
 
 def stateful_set(new: Tree, old: Tree | None) -> list[str]:
     out = _STATEFUL(new, old)
     spec: Tree = new.get("spec") or {}
     for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
-        out += _claim_sizes(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec")
+        at = f"spec.volumeClaimTemplates[{index}]"
+        out += claim_sizes(claim.get("spec") or {}, at if old is None else at + ".Spec")
     if (spec.get("revisionHistoryLimit") or 0) < 0:
         text = "a negative value retains all historical revisions; a value >= 0 is recommended"
         out.append(f"spec.revisionHistoryLimit: {text}")
     return out
 
 
-def job(new: Tree, old: Tree | None) -> list[str]:
-    out = _JOB(new, old)
-    spec: Tree = new.get("spec") or {}
-    if (
+def _indexed(spec: Tree, path: str) -> list[str]:
+    """Jobs with more indexes than can be kept track of."""
+    many = (
         spec.get("completionMode") == "Indexed"
         and (spec.get("completions") or 0) > 100_000
         and (spec.get("parallelism") or 0) > 10_000
-    ):
-        out.append(
-            "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes "
-            "might not be able to track completedIndexes when a big number of indexes fail"
-        )
+    )
+    return [f"{path}: {_MANY}"] if many else []
+
+
+def job(new: Tree, old: Tree | None) -> list[str]:
+    if not _changed(new, old):
+        return []
+    name = _surprising_name(new, "Pod names and hostnames") if old is None else []
+    spec: Tree = new.get("spec") or {}
+    return [*name, *_indexed(spec, "spec"), *_template(spec.get("template"), "spec.template")]
+
+
+def cron_job(new: Tree, old: Tree | None) -> list[str]:
+    out = _surprising_name(new, "Pod names and hostnames") if old is None else []
+    spec: Tree = new.get("spec") or {}
+    if _changed(new, old):
+        inner: Tree = (spec.get("jobTemplate") or {}).get("spec") or {}
+        out += _indexed(inner, "spec.jobTemplate.spec")
+        out += _template(inner.get("template"), "spec.jobTemplate.spec.template")
+    if old is not None and "TZ" in (spec.get("schedule") or ""):
+        out.append(_NO_ZONE)
     return out
-
-
-def _claim_sizes(spec: Tree, path: str) -> Iterator[str]:
-    resources: Tree = spec.get("resources") or {}
-    for side in ("requests", "limits"):
-        size = (resources.get(side) or {}).get("storage")
-        if size is not None:
-            yield from _fractional(size, f"{path}.resources.{side}[storage]")
 
 
 def _class_annotation(new: Tree) -> Iterator[str]:
@@ -292,7 +158,7 @@ def _class_annotation(new: Tree) -> Iterator[str]:
 
 
 def claim(new: Tree, old: Tree | None) -> list[str]:
-    return [*_class_annotation(new), *_claim_sizes(new.get("spec") or {}, "spec")]
+    return [*_class_annotation(new), *claim_sizes(new.get("spec") or {}, "spec")]
 
 
 def volume(new: Tree, old: Tree | None) -> list[str]:
@@ -300,24 +166,25 @@ def volume(new: Tree, old: Tree | None) -> list[str]:
     out = [*_class_annotation(new)]
     needed = (spec.get("nodeAffinity") or {}).get("required") or {}
     for index, term in enumerate(needed.get("nodeSelectorTerms") or ()):
-        out += _term(term, f"spec.nodeAffinity.required.nodeSelectorTerms[{index}]")
+        out += node_term(term, f"spec.nodeAffinity.required.nodeSelectorTerms[{index}]")
     if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
         out.append(f"spec.persistentVolumeReclaimPolicy: {_RECYCLE}")
-    return out + [f"spec.{name}: {text}" for name, text in _VOLUMES.items() if spec.get(name) is not None]
+    found = [VOLUMES[name] for name in _PERSISTENT if spec.get(name) is not None]
+    return out + [f"spec.{shown}: {text}" for shown, text in found]
 
 
 def storage_class(new: Tree, old: Tree | None) -> list[str]:
     return [
-        f"allowedTopologies[{index}].matchLabelExpressions[{number}].key: {_NODE_LABELS[item['key']]}"
+        f"allowedTopologies[{index}].matchLabelExpressions[{number}].key: {NODE_LABELS[item['key']]}"
         for index, term in enumerate(new.get("allowedTopologies") or ())
         for number, item in enumerate(term.get("matchLabelExpressions") or ())
-        if item.get("key") in _NODE_LABELS
+        if item.get("key") in NODE_LABELS
     ]
 
 
 def runtime_class(new: Tree, old: Tree | None) -> list[str]:
     keys = (new.get("scheduling") or {}).get("nodeSelector") or ()
-    return [f"scheduling.nodeSelector: {_NODE_LABELS[key]}" for key in keys if key in _NODE_LABELS]
+    return [f"scheduling.nodeSelector: {NODE_LABELS[key]}" for key in keys if key in NODE_LABELS]
 
 
 def resource_quota(new: Tree, old: Tree | None) -> list[str]:
@@ -335,19 +202,104 @@ _HINTS: Final = "service.kubernetes.io/topology-aware-hints"
 
 def service(new: Tree, old: Tree | None) -> list[str]:
     spec: Tree = new.get("spec") or {}
+    kind, first, external = spec.get("type") or "ClusterIP", spec.get("clusterIP"), spec.get("externalIPs") or ()
+    headless = kind == "ClusterIP" and first == "None"
+    balancer, name = spec.get("loadBalancerIP"), spec.get("externalName")
     out = []
     if _annotated(new, _HINTS):
         text = "please use service.kubernetes.io/topology-mode instead"
         out.append(f"annotation {_HINTS} is deprecated, {text}")
-    if (spec.get("type") or "ClusterIP") == "ClusterIP" and spec.get("clusterIP") == "None":
-        if spec.get("externalIPs"):
-            out.append("spec.externalIPs is ignored for headless services")
-        if (spec.get("sessionAffinity") or "None") != "None":
-            out.append("spec.SessionAffinity is ignored for headless services")
-    elif spec.get("externalIPs"):
+    if first and first != "None":
+        for index, address in enumerate(spec.get("clusterIPs") or ()):
+            out += address_warnings(address, f"spec.clusterIPs[{index}]")
+    if headless:
+        affinity = spec.get("sessionAffinity") != "None"
+        for member, stated in (("loadBalancerIP", balancer), ("externalIPs", external), ("SessionAffinity", affinity)):
+            if stated:
+                out.append(f"spec.{member} is ignored for headless services")
+    for index, address in enumerate(external):
+        out += address_warnings(address, f"spec.externalIPs[{index}]")
+    if external and not headless and kind != "ExternalName":
         out.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
+    if balancer:
+        out += address_warnings(balancer, "spec.loadBalancerIP")
+    for index, value in enumerate(spec.get("loadBalancerSourceRanges") or ()):
+        out += network_warnings(value, f"spec.loadBalancerSourceRanges[{index}]")
+    if external and kind == "ExternalName":
+        out.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
+    if name and kind != "ExternalName":
+        out.append('spec.externalName is ignored when spec.type is not "ExternalName"')
     if spec.get("trafficDistribution") == "PreferClose":
         out.append('spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"')
+    return out
+
+
+def balancer_status(new: Tree, old: Tree | None) -> list[str]:
+    status: Tree = (new.get("status") or {}).get("loadBalancer") or {}
+    return [
+        warning
+        for index, item in enumerate(status.get("ingress") or ())
+        if item.get("ip")
+        for warning in address_warnings(item["ip"], f"status.loadBalancer.ingress[{index}]")
+    ]
+
+
+def pod_status(new: Tree, old: Tree | None) -> list[str]:
+    status: Tree = new.get("status") or {}
+    return [
+        warning
+        for member in ("podIPs", "hostIPs")
+        for index, item in enumerate(status.get(member) or ())
+        for warning in address_warnings(item.get("ip") or "", f"status.{member}[{index}].ip")
+    ]
+
+
+STATUS_WARNINGS: Final[dict[tuple[str, str], Warn]] = {
+    ("", "Pod"): pod_status,
+    ("", "Service"): balancer_status,
+    ("networking.k8s.io", "Ingress"): balancer_status,
+}
+
+
+def endpoints(new: Tree, old: Tree | None) -> list[str]:
+    """About addresses, unless the controller wrote them."""
+    if _label(new, "endpoints.kubernetes.io/managed-by") == "endpoint-controller":
+        return []
+    return [
+        warning
+        for index, subset in enumerate(new.get("subsets") or ())
+        for member in ("addresses", "notReadyAddresses")
+        for number, item in enumerate(subset.get(member) or ())
+        for warning in address_warnings(item.get("ip") or "", f"subsets[{index}].{member}[{number}].ip")
+    ]
+
+
+_SLICE_CONTROLLERS: Final = ("endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io")
+
+
+def endpoint_slice(new: Tree, old: Tree | None) -> list[str]:
+    out = []
+    if old is None and new.get("addressType") == "FQDN":
+        out.append("spec.addressType: FQDN endpoints are deprecated")
+    if _label(new, "endpointslice.kubernetes.io/managed-by") not in _SLICE_CONTROLLERS:
+        for index, item in enumerate(new.get("endpoints") or ()):
+            for number, address in enumerate(item.get("addresses") or ()):
+                out += address_warnings(address, f"endpoints[{index}].addresses[{number}]")
+    return out
+
+
+def network_policy(new: Tree, old: Tree | None) -> list[str]:
+    spec: Tree = new.get("spec") or {}
+    out = []
+    for side, peers in (("ingress", "from"), ("egress", "to")):
+        for index, rule in enumerate(spec.get(side) or ()):
+            for number, peer in enumerate(rule.get(peers) or ()):
+                block = peer.get("ipBlock")
+                if block:
+                    at = f"spec.{side}[{index}].{peers}[{number}].ipBlock"
+                    out += network_warnings(block.get("cidr") or "", at + ".cidr")
+                    for last, item in enumerate(block.get("except") or ()):
+                        out += network_warnings(item, f"{at}.except[{last}]")
     return out
 
 
@@ -355,10 +307,11 @@ def node(new: Tree, old: Tree | None) -> list[str]:
     spec: Tree = new.get("spec") or {}
     out = []
     if spec.get("configSource") is not None:
-        text = "the spec.configSource feature was removed in v1.26"
-        out.append(f"spec.configSource: {text}")
+        out.append("spec.configSource: the feature is removed")
     if spec.get("externalID"):
         out.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
+    for index, value in enumerate(spec.get("podCIDRs") or ()):
+        out += network_warnings(value, f"spec.podCIDRs[{index}]")
     return out
 
 
@@ -371,6 +324,10 @@ def service_account(new: Tree, old: Tree | None) -> list[str]:
         return []
     text = "deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"
     return [f"metadata.annotations[{_MOUNTABLE}]: {text}"]
+
+
+def _label(tree: Tree, name: str) -> str:
+    return ((tree.get("metadata") or {}).get("labels") or {}).get(name) or ""
 
 
 def _annotated(tree: Tree, name: str) -> bool:
@@ -397,22 +354,28 @@ def _unknown_formats(tree: Tree) -> dict[str, None]:
 
 
 WARNINGS: Final[dict[tuple[str, str], Warn]] = {
+    ("", "Endpoints"): endpoints,
     ("", "Node"): node,
     ("", "PersistentVolume"): volume,
     ("", "PersistentVolumeClaim"): claim,
     ("", "Pod"): pod,
     ("", "PodTemplate"): templated("template", named=False),
-    ("", "ReplicationController"): templated("spec.template"),
+    ("", "ReplicationController"): templated("spec.template", former=True),
     ("", "ResourceQuota"): resource_quota,
+    ("", "Secret"): lambda new, old: config_warnings.secret(new, old),
     ("", "Service"): service,
     ("", "ServiceAccount"): service_account,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): definition,
-    ("apps", "DaemonSet"): templated("spec.template"),
+    ("apps", "DaemonSet"): daemon_set,
     ("apps", "Deployment"): templated("spec.template"),
     ("apps", "ReplicaSet"): templated("spec.template"),
     ("apps", "StatefulSet"): stateful_set,
-    ("batch", "CronJob"): templated("spec.jobTemplate.spec.template"),
+    ("batch", "CronJob"): cron_job,
     ("batch", "Job"): job,
+    ("discovery.k8s.io", "EndpointSlice"): endpoint_slice,
+    ("networking.k8s.io", "NetworkPolicy"): network_policy,
     ("node.k8s.io", "RuntimeClass"): runtime_class,
+    ("resource.k8s.io", "ResourceSlice"): lambda new, old: config_warnings.resource_slice(new, old),
+    ("storage.k8s.io", "CSIDriver"): lambda new, old: config_warnings.csi_driver(new, old),
     ("storage.k8s.io", "StorageClass"): storage_class,
 }

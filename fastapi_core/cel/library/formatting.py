@@ -50,7 +50,7 @@ def _clause(template: str, percent: int) -> tuple[int, str, int]:
     """(precision, kind, past the clause)."""
     match = _CLAUSE.match(template, percent)
     if match is None:
-        raise EvalError("could not parse formatting clause: unexpected end of string")
+        raise EvalError("unexpected end of string")
     kind = match.group(2)
     if kind not in _KINDS:
         if kind == ".":
@@ -76,7 +76,7 @@ def _formatted(kind: str, precision: int, value: Any) -> str:
             case "f":
                 return _real(value, f".{precision}f", "fixed-point")
             case "e":
-                return _scientific(value, precision)
+                return _scientific(value)
             case "b":
                 return _binary(value)
             case "o":
@@ -118,13 +118,14 @@ def _real(value: Any, form: str, clause: str) -> str:
     return _infinite(number) or f"{number:,{form}}"
 
 
-def _scientific(value: Any, precision: int) -> str:
+def _scientific(value: Any) -> str:
+    """The reference's printer has places of its own for this clause."""
     number = _number(value, "scientific")
     special = _infinite(number)
     if special is not None:
         return special
-    mantissa, _, exponent = f"{number:.{precision}e}".partition("e")
-    return f"{mantissa}\u202f×\u202f10{_raised(int(exponent))}"
+    mantissa, _, exponent = f"{number:.{_PRECISION}e}".partition("e")
+    return f"{mantissa}×10{_raised(int(exponent))}"
 
 
 def _raised(exponent: int) -> str:
@@ -173,7 +174,10 @@ def text_of(value: Any) -> str:
     if isinstance(value, TypeValue):
         return value.name
     if type(value) in (int, UInt, float, bool, str, Timestamp, bytes, Duration):
-        return to_string(value)
+        try:
+            return to_string(value)
+        except EvalError as error:
+            raise EvalError(f"could not convert argument {go_quote(str(error))} to string") from None
     name = values.type_name(value)
     raise EvalError(
         "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and"
@@ -185,6 +189,8 @@ def _key(key: Any) -> str:
     key = values.from_key(key)
     if type(key) in (int, UInt):
         return str(int(key))
+    if type(key) not in (str, bool):
+        raise EvalError(f"no formatting function for {values.type_name(key)}")
     return go_quote(key) if type(key) is str else text_of(key)
 
 
@@ -194,7 +200,7 @@ def _element(value: Any) -> str:
     if kind is str:
         return go_quote(value)
     if kind is bytes:
-        return "b" + go_quote(value.decode(errors="replace"))
+        return "b" + go_quote(text_of(value))
     if kind is Timestamp:
         return f'timestamp("{times.format_timestamp(value)}")'
     if kind is Duration:

@@ -7,7 +7,7 @@ import math
 import re
 from typing import Any, Final
 
-from fastapi_core.cel.errors import EvalError
+from fastapi_core.cel.errors import EvalError, no_overload
 from fastapi_core.cel.functions import library
 from fastapi_core.cel.values import Opaque
 from fastapi_core.errors import go_quote
@@ -207,6 +207,13 @@ def _canonical(text: str) -> bool:
     return str(_ip(text)) == text
 
 
+def _contains_text(net: CIDRValue, text: str) -> bool:
+    try:
+        return net.covers(_ip(text).address)
+    except EvalError:
+        raise no_overload() from None
+
+
 def _contains_cidr(outer: CIDRValue, inner: CIDRValue) -> bool:
     return outer.bits <= inner.bits and outer.covers(inner.masked().address)
 
@@ -242,7 +249,7 @@ NETWORKS: Final = library(
         ("is_ip isIP(string) -> bool", _is_ip),
         ("ip_to_string string(IP) -> string", _strings),
         ("string_to_cidr cidr(string) -> CIDR", _cidr),
-        ("cidr_contains_ip_string CIDR::containsIP(string) -> bool", lambda net, text: net.covers(_ip(text).address)),
+        ("cidr_contains_ip_string CIDR::containsIP(string) -> bool", _contains_text),
         ("cidr_contains_ip_ip CIDR::containsIP(IP) -> bool", lambda net, value: net.covers(value.address)),
         (
             "cidr_contains_cidr_string CIDR::containsCIDR(string) -> bool",

@@ -48,7 +48,7 @@ def to_int(value: Any) -> int:
         return int(value.nanos // 10**9)
     if kind is Duration:
         return int(value.nanos)
-    raise no_overload("int")
+    raise no_overload(f"int({values.type_name(value)})")
 
 
 def to_uint(value: Any) -> UInt:
@@ -65,7 +65,7 @@ def to_uint(value: Any) -> UInt:
         if _UINT_TEXT.fullmatch(value) and len(value) <= _DIGITS and int(value) <= values.UINT_MAX:
             return UInt(int(value))
         raise _bad("string", "uint")
-    raise no_overload("uint")
+    raise no_overload(f"uint({values.type_name(value)})")
 
 
 def to_double(value: Any) -> float:
@@ -79,20 +79,24 @@ def to_double(value: Any) -> float:
         if abs(number) == float("inf") and "inf" not in value.lower():
             raise _bad("string", "double")
         return number
-    raise no_overload("double")
+    raise no_overload(f"double({values.type_name(value)})")
 
 
 def to_bool(value: Any) -> bool:
     if type(value) is bool:
         return value
-    if value in _TRUE:
+    if type(value) is str and value in _TRUE:
         return True
-    if value in _FALSE:
+    if type(value) is str and value in _FALSE:
         return False
+    if type(value) is not str:
+        raise no_overload(f"bool({values.type_name(value)})")
     raise _bad("string", "bool")
 
 
 def to_bytes(value: Any) -> bytes:
+    if type(value) not in (bytes, str):
+        raise no_overload(f"bytes({values.type_name(value)})")
     return value if type(value) is bytes else value.encode()
 
 
@@ -115,12 +119,14 @@ def to_string(value: Any) -> str:
         return times.format_timestamp(value)
     if kind is Duration:
         return times.format_duration(value)
-    raise no_overload("string")
+    raise no_overload(f"string({values.type_name(value)})")
 
 
 def to_duration(value: Any) -> Duration:
     if type(value) is Duration:
         return value
+    if type(value) is int:
+        raise _bad("int", "google.protobuf.Duration")
     try:
         return times.parse_duration(value)
     except ValueError:
@@ -170,19 +176,19 @@ def contained(item: Any, container: Any) -> bool:
 
 
 def _less(left: Any, right: Any) -> bool:
-    return values.compare(left, right) < 0
+    return values.compare(left, right, "_<_") < 0
 
 
 def _less_equal(left: Any, right: Any) -> bool:
-    return values.compare(left, right) <= 0
+    return values.compare(left, right, "_<=_") <= 0
 
 
 def _greater(left: Any, right: Any) -> bool:
-    return values.compare(left, right) > 0
+    return values.compare(left, right, "_>_") > 0
 
 
 def _greater_equal(left: Any, right: Any) -> bool:
-    return values.compare(left, right) >= 0
+    return values.compare(left, right, "_>=_") >= 0
 
 
 def _not_equal(left: Any, right: Any) -> bool:
@@ -294,6 +300,7 @@ _CONVERSIONS: Final[list[tuple[str, Any]]] = [
         for kind, text in (("double", "double"), ("int64", "int"), ("string", "string"), ("uint64", "uint"))
     ],
     ("duration_to_duration duration(duration) -> duration", to_duration),
+    ("int64_to_duration duration(int) -> duration", to_duration),
     ("string_to_duration duration(string) -> duration", to_duration),
     ("to_dyn dyn(A) -> dyn", _same),
     *[

@@ -27,6 +27,9 @@ WAIT_SECONDS = 3.0
 #: Keys read at a time while loading, so that values and cached objects are not in memory twice.
 _LOAD_PAGE = 1000
 
+#: Seconds until a store that did not answer is listed again after a hole.
+_AGAIN = 0.5
+
 
 _key_of = attrgetter("key")
 
@@ -63,31 +66,42 @@ class Cacher:
         self._waited = 0
         self._question: asyncio.Task[int] | None = None
         self._next_question: asyncio.Task[int] | None = None
+        self._reloading: asyncio.Task[None] | None = None
+        self._holes = 0
 
     # --- life -----------------------------------------------------------------------------------------------------
 
     async def open(self) -> None:
         """Load everything below the root and follow the store from there on."""
         self._loading = []
-        self._unlisten = self.storage.listen(self._receive)
-        starts: list[str] = []
-        revisions: list[int] = []
-        start = ""
+        self._unlisten = self.storage.listen(self._receive, self._lost)
         try:
-            while True:
-                page = await self.storage.list(self._root, start=start, limit=_LOAD_PAGE)
-                starts.append(start)
-                revisions.append(page.revision)
-                self._load(page.items)
-                if not page.remaining or not page.items:
-                    break
-                start = page.items[-1].key + "\0"
-            # Listeners have now been told of everything the pages may show.
-            newest = await self.storage.sync()
+            await self._read()
+            if self._holes:
+                # Between the pages something was missed.
+                self._loading = []
+                self._reloading = asyncio.get_running_loop().create_task(self._reload(), name="cacher-reload")
+                await self._reloading
         except BaseException:
             await self.close()
             raise
-        events, self._loading = self._loading, None
+
+    async def _read(self) -> None:
+        """Load everything, while the events that come are kept in `_loading`, and go on from there."""
+        starts: list[str] = []
+        revisions: list[int] = []
+        start = ""
+        while True:
+            page = await self.storage.list(self._root, start=start, limit=_LOAD_PAGE)
+            starts.append(start)
+            revisions.append(page.revision)
+            self._load(page.items)
+            if not page.remaining or not page.items:
+                break
+            start = page.items[-1].key + "\0"
+        # Listeners have now been told of everything the pages may show.
+        newest = await self.storage.sync()
+        events, self._loading = self._loading or [], None
         for event in events:
             if event.revision > revisions[bisect_right(starts, event.key) - 1]:
                 self._take(event)
@@ -95,11 +109,18 @@ class Cacher:
         for cache in self._caches.values():
             cache.loaded(self.revision)
 
+    async def check(self) -> None:
+        """Raise StorageError(UNAVAILABLE) while the caches are not those of a state of the store."""
+        if self._loading is not None or self._unlisten is None:
+            raise StorageError(Code.UNAVAILABLE, message="the cache is being loaded")
+
     async def close(self) -> None:
         """Stop following the store, end the watches, fail who waits for a revision."""
         if self._unlisten is not None:
             self._unlisten()
             self._unlisten = None
+        if self._reloading is not None:
+            self._reloading.cancel()
         for cache in self._caches.values():
             cache.stop()
         for _, _, future in self._waiters:
@@ -183,6 +204,11 @@ class Cacher:
         if self._loading is not None:
             self._loading.extend(events)
             return
+        if not events:
+            # The store has moved on without us. What is still to be told here comes before that.
+            if not self._dispatching:
+                self._advance(self.storage.revision)
+            return
         self._queue.append(events)
         if self._dispatching:
             # A watcher's code has written to the store; its turn comes when everybody knows of the commit before.
@@ -203,14 +229,77 @@ class Cacher:
             taken = self._take(event)
             if taken is not None:
                 touched.setdefault(taken[0], []).append(taken[1])
-        if events:
-            self.revision = max(self.revision, events[-1].revision)
+        self.revision = max(self.revision, events[-1].revision)
         for cache, changes in touched.items():
             cache.dispatch(changes)
+        self._advance(self.revision)
+
+    def _advance(self, revision: int) -> None:
+        """The caches show `revision`."""
+        self.revision = max(self.revision, revision)
         while self._waiters and self._waiters[0][0] <= self.revision:
             _, _, future = heapq.heappop(self._waiters)
             if not future.done():
                 future.set_result(None)
+
+    # --- after a hole ---------------------------------------------------------------------------------------------
+
+    def _lost(self) -> None:
+        """What others have written meanwhile cannot be told any more. Reads go on with what there is until it is."""
+        self._holes += 1
+        if self._loading is not None and self._reloading is None:
+            # The first loading is under way, and looks at this when it is done.
+            return
+        self._loading = []
+        if self._reloading is None:
+            self._reloading = asyncio.get_running_loop().create_task(self._reload(), name="cacher-reload")
+
+    async def _reload(self) -> None:
+        """List everything anew and tell the difference."""
+        while True:
+            holes = self._holes
+            try:
+                state, revision = await self._state()
+            except StorageError:
+                await asyncio.sleep(_AGAIN)
+                continue
+            if holes == self._holes:
+                break
+        events, self._loading = self._loading or [], None
+        self._reloading = None
+        later = [event for event in events if event.revision > revision]
+        self._replace(state, revision)
+        if later:
+            self._receive(later)
+        self._advance(self.storage.revision)
+
+    async def _state(self) -> tuple[dict[str, KeyValue], int]:
+        """All keys at one revision."""
+        state: dict[str, KeyValue] = {}
+        start, revision = "", 0
+        while True:
+            page = await self.storage.list(self._root, revision=revision, start=start, limit=_LOAD_PAGE)
+            state.update((item.key, item) for item in page.items)
+            revision = page.revision
+            if not page.remaining or not page.items:
+                return state, revision
+            start = page.items[-1].key + "\0"
+
+    def _replace(self, state: dict[str, KeyValue], revision: int) -> None:
+        """Show `state`. Watches of clients end: they may not miss what lies between; those of this process are told of
+        the difference."""
+        owned: dict[ResourceCache, dict[str, KeyValue]] = {cache: {} for cache in self._caches.values()}
+        self._unclaimed.clear()
+        for key, item in state.items():
+            cache = self._owner(key)
+            if cache is None:
+                self._unclaimed.setdefault(self._folder(key), {})[key] = item
+            else:
+                owned[cache][key] = item
+        changed = {cache: cache.replace(items, revision) for cache, items in owned.items()}
+        self.revision = revision
+        for cache, changes in changed.items():
+            cache.dispatch(changes)
 
     # --- waiting --------------------------------------------------------------------------------------------------
 

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable
+from operator import attrgetter
 from sys import intern
 from typing import TYPE_CHECKING
 
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core._ext.selector import Matcher
+from fastapi_core.later import later
 from fastapi_core.records import dataclass
 from fastapi_core.storage.cacher.changes import Change, WatchEvent
 from fastapi_core.storage.cacher.matching import Extract
 from fastapi_core.storage.cacher.store import ObjectStore
-from fastapi_core.storage.cacher.watchers import Deliver, Group, GroupKey, Watcher, WatcherIndex, report
+from fastapi_core.storage.cacher.watchers import Deliver, Group, GroupKey, Lost, Watcher, WatcherIndex, report
 from fastapi_core.storage.cacher.window import WINDOW_BYTES, WINDOW_COUNT, Window
 from fastapi_core.storage.interface import Code, Event, KeyValue, StorageError
 from fastapi_core.storage.keys import prefix_end
 
 if TYPE_CHECKING:
+    from fastapi_core.storage.cacher import foreign
     from fastapi_core.storage.cacher.cacher import Cacher
+else:
+    foreign = later("fastapi_core.storage.cacher.foreign")
 
 # Inside the class below `list` is a method.
 Changes = list[Change]
 Events = list[WatchEvent]
 Groups = list[Group]
+
+_revision_of = attrgetter("revision")
 
 #: Objects read at a time when a historic list with a matcher comes from storage.
 _STORAGE_PAGE = 500
@@ -190,19 +197,28 @@ class ResourceCache:
     # --- watching -------------------------------------------------------------------------------------------------
 
     def watch(
-        self, scope: str = "", *, matcher: Matcher | None = None, name: str = "", since: int, deliver: Deliver
+        self,
+        scope: str = "",
+        *,
+        matcher: Matcher | None = None,
+        name: str = "",
+        since: int,
+        deliver: Deliver,
+        lost: Lost | None = None,
     ) -> Watcher | Awaitable[Watcher]:
         """Watch changes above `since` in `scope`, of one object when `name` is given.
 
         What has happened since then is delivered before the watcher is returned; an exception of `deliver` there comes
         out of this call. StorageError(COMPACTED) when `since` is too old. With `since` in the future nothing is
-        delivered until the store passes it.
+        delivered until the store passes it. `lost` is called when the watch ends because changes cannot be told (only
+        a store others write to has such); without it, the difference is told and the watch goes on.
         """
         newest = self._cacher.revision
         key = (scope, name, matcher)
         if since < newest and since < self._window.low:
-            return self._catch_up(key, since, deliver)
+            return self._catch_up(key, since, deliver, lost)
         watcher = self._index.add(key, self.triggers, max(since, newest), deliver)
+        watcher.lost = lost
         if since < newest:
             try:
                 events = self._seen(watcher.group, self._window.since(since))
@@ -213,10 +229,11 @@ class ResourceCache:
                 raise
         return watcher
 
-    async def _catch_up(self, key: GroupKey, since: int, deliver: Deliver) -> Watcher:
+    async def _catch_up(self, key: GroupKey, since: int, deliver: Deliver, lost: Lost | None) -> Watcher:
         """Backlog from the storage's history, then what happened while it was read."""
         until = self._cacher.revision
         watcher = self._index.add(key, self.triggers, until, deliver)
+        watcher.lost = lost
         watcher.hold()
         try:
             history = await self._cacher.storage.history(self.prefix + key[0], after=since, until=until)
@@ -250,10 +267,12 @@ class ResourceCache:
 
     def make(self, item: KeyValue) -> CachedObject:
         """A stored value as an object; StorageError(UNAVAILABLE) when it is none."""
-        key = item.key
+        key, value = item.key, item.value
         namespace, _, name = key[len(self.prefix) :].rpartition("/")
         try:
-            return CachedObject(key, intern(namespace), name, item.value, item.revision, item.created)
+            if value.startswith(b"k8s\0"):
+                value = foreign.as_json(value)
+            return CachedObject(key, intern(namespace), name, value, item.revision, item.created)
         except ValueError as error:
             message = f"the stored value of {key} cannot be read"
             raise StorageError(Code.UNAVAILABLE, key, item.revision, message) from error
@@ -268,7 +287,7 @@ class ResourceCache:
                 append(CachedObject(key, intern(namespace), name, value, revision, created))
             except ValueError:
                 try:
-                    self.make(item)
+                    append(self.make(item))
                 except StorageError as error:
                     self._broken[key] = error
 
@@ -301,6 +320,32 @@ class ResourceCache:
         self._window.append(change)
         self._events += 1
         return change
+
+    def replace(self, items: dict[str, KeyValue], revision: int) -> Changes:
+        """Show what stands at `revision` after changes that cannot be told; what differs, for who is content with that."""
+        for watcher in self._index.watchers():
+            if watcher.lost is not None:
+                watcher.stop()
+                watcher.lost(revision)
+        changes = []
+        for key in [key for key in self._store.by_key if key not in items]:
+            gone = self._store.remove(key)
+            if gone is not None:
+                changes.append(Change(gone.at_revision(revision), gone, revision, deleted=True))
+        self._broken.clear()
+        for key, item in items.items():
+            known = self._find(key)
+            if known is not None and known.revision == item.revision:
+                continue
+            try:
+                changes.append(Change(obj := self.make(item), self._store.put(obj), item.revision, deleted=False))
+            except StorageError as error:
+                self._store.remove(key)
+                self._broken[key] = error
+        changes.sort(key=_revision_of)
+        self._window.reset(revision)
+        self._events += len(changes) + 1
+        return changes
 
     def dispatch(self, changes: Changes) -> None:
         """Give the changes of one commit to the watchers: one call each."""

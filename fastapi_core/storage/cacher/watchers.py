@@ -16,6 +16,9 @@ from fastapi_core.storage.cacher.matching import Extract
 Deliver = Callable[[list[WatchEvent]], None]
 """Takes the events of one commit. The list is shared with other watchers and must not be changed."""
 
+Lost = Callable[[int], None]
+"""Told that the watch is over because it missed changes, and at which revision one may begin anew."""
+
 GroupKey = tuple[str, str, Matcher | None]
 """Scope, name ("" for any) and matcher."""
 
@@ -49,7 +52,7 @@ class Group:
 class Watcher:
     """One watch. `since` is the newest revision it has seen or does not want to see."""
 
-    __slots__ = ("_index", "buffer", "deliver", "group", "live", "since", "stopped")
+    __slots__ = ("_index", "buffer", "deliver", "group", "live", "lost", "since", "stopped")
 
     def __init__(self, index: WatcherIndex, group: Group, since: int, deliver: Deliver) -> None:
         self._index = index
@@ -57,6 +60,7 @@ class Watcher:
         self.since = since
         self.deliver = deliver
         self.stopped = False
+        self.lost: Lost | None = None
         self.buffer: list[WatchEvent] | None = None
         """Events that arrive while the backlog is being read; None once the watcher is fed directly."""
         self.live = True

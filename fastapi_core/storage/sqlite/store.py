@@ -112,7 +112,8 @@ class SqliteStorage:
             await self._wait_seen(events[-1].revision)
         return events
 
-    def listen(self, listener: Listener) -> Callable[[], None]:
+    def listen(self, listener: Listener, lost: Callable[[], None] | None = None) -> Callable[[], None]:
+        # Nothing is ever lost here.
         return self._listeners.add(listener)
 
     async def compact(self, revision: int) -> None:

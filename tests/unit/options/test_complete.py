@@ -128,7 +128,7 @@ def test_flags_that_are_not_in_force_are_announced_once(tmp_path: Path, capsys: 
             [
                 f"--data-dir={tmp_path}",
                 "--encryption-provider-config=x",
-                "--etcd-prefix=/x",
+                "--storage-media-type=application/json",
                 "--goaway-chance=0.01",
             ]
         )
@@ -137,7 +137,7 @@ def test_flags_that_are_not_in_force_are_announced_once(tmp_path: Path, capsys: 
     assert len(lines) == 2
     assert lines[0].startswith("W")
     assert lines[0].endswith('"Flags not in force" flags="--encryption-provider-config"')
-    assert lines[1].endswith('"Flags without effect" flags="--etcd-prefix --goaway-chance"')
+    assert lines[1].endswith('"Flags without effect" flags="--goaway-chance --storage-media-type"')
 
 
 def refusals(*arguments: str) -> list[str]:

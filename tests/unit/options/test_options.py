@@ -102,9 +102,16 @@ def test_a_misspelt_flag_takes_its_value_with_it() -> None:
 
 def test_flags_of_the_reference_without_meaning_are_noted() -> None:
     options = Options.parse(
-        ["--etcd-servers=http://x", "--watch-cache", "--goaway-chance", "0.01", "--secure-port=1", "--etcd-servers=y"]
+        [
+            "--watch-cache-sizes=x#1",
+            "--watch-cache",
+            "--goaway-chance",
+            "0.01",
+            "--secure-port=1",
+            "--watch-cache-sizes=y#1",
+        ]
     )
-    assert options.inert == {"etcd-servers": ("http://x", "y"), "watch-cache": True, "goaway-chance": 0.01}
+    assert options.inert == {"watch-cache-sizes": ("x#1", "y#1"), "watch-cache": True, "goaway-chance": 0.01}
     assert options.serving.secure_port == 1
     assert inert.reference().keys() >= PROTECTIVE
 
