@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fastapi_core.apis.defaulting.core import name_label
-from fastapi_core.apis.strategies.basics import Tree, desired, keep
+from fastapi_core.apis.strategies.basics import Tree, desired, keep, keep_metadata
 from fastapi_core.errors import FieldError
 from fastapi_core.meta import names, time
 from fastapi_core.meta.names import TEMPLATE_GENERATION

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from collections import Counter
 from typing import Any, Final
 
 from fastapi_core.apis.validation import formats, quantities, scheduling
@@ -196,6 +197,50 @@ def certificate_request(tree: Tree, path: str, report: Report) -> None:
         text_ = "may not specify a duration less than 600 seconds (10 minutes)"
         report.invalid(".spec.expirationSeconds", seconds, text_)
     _conditions((tree.get("status") or {}).get("conditions") or (), report)
+
+
+def _conditions(conditions: Any, report: Report) -> None:
+    kinds = [condition.get("type") or "" for condition in conditions]
+    seen: set[str] = set()
+    for index, condition in enumerate(conditions):
+        at = f".status.conditions[{index}]"
+        if not kinds[index]:
+            report.required(at + ".type")
+        elif kinds[index] in ("Approved", "Denied", "Failed"):
+            if not condition.get("status"):
+                report.required(at + ".status")
+            elif condition.get("status") != "True":
+                report.unsupported(at + ".status", condition["status"], ("True",))
+        if kinds[index] in seen:
+            report.duplicate(at + ".type", kinds[index])
+        seen.add(kinds[index])
+    if "Approved" in kinds and "Denied" in kinds:
+        index = max(kinds.index("Approved"), kinds.index("Denied"))
+        text_ = "Approved and Denied conditions are mutually exclusive"
+        report.invalid(f".status.conditions[{index}].type", kinds[index], text_)
+
+
+def certificate_request_update(tree: Tree, path: str, report: Report) -> None:
+    certificate_request(tree, path, report)
+    status: Tree = tree.get("status") or {}
+    before: Tree = (report.old or {}).get("status") or {}
+    new = Counter(condition.get("type") for condition in status.get("conditions") or ())
+    for condition in before.get("conditions") or ():
+        kind = condition.get("type")
+        if kind in ("Approved", "Denied", "Failed") and kind not in new:
+            report.forbidden(".status.conditions", f'updates may not remove a condition of type "{kind}"')
+        elif kind in ("Approved", "Denied", "Failed") and condition not in (status.get("conditions") or ()):
+            report.forbidden(".status.conditions", f'updates may not modify a condition of type "{kind}"')
+    certificate, earlier = status.get("certificate"), before.get("certificate")
+    if certificate != earlier:
+        if earlier:
+            report.forbidden(".status.certificate", "updates may not modify existing certificate content")
+        elif b"-----BEGIN CERTIFICATE-----" not in _decoded(certificate):
+            text_ = "must contain at least one CERTIFICATE PEM block"
+            report.invalid(".status.certificate", "<certificate data>", text_)
+
+
+# API services
 
 
 def api_service(tree: Tree, path: str, report: Report) -> None:
