@@ -191,10 +191,10 @@ def collection_deleter(scope: Scope) -> Endpoint:
 async def _collection(
     ctx: RequestContext, scope: Scope, media: MediaType, listing: Any, matcher: Any, options: DeleteOptions
 ) -> Response:
+    _warn_of_orphans(ctx, scope, options)
     read = judged_page if scope.judges_views(matcher) else read_page
     found = read(scope, ctx.info.namespace, listing, matcher)
     page = found if isinstance(found, Page) else await found
-    _warn_of_orphans(ctx, scope, options)
     for obj in page.objects:
         try:
             await delete_object(ctx, scope, obj.namespace, obj.name, options)
