@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING
 
 from fastapi_core.aggregation.headers import asked, forwarded_lines, relayed
-from fastapi_core.filters.driver import Overtime
+from fastapi_core.errors import Overtime
 from fastapi_core.http.client import UpstreamError
 from fastapi_core.http.exchange import Answer, Header, Response
 from fastapi_core.http.relay import Relay

@@ -1,26 +1,34 @@
 """Gives services their cluster addresses and node ports.
 
-The strategy's last step before a write picks values (`ServiceAllocator.allocate`); the store of services claims them
+A step of the strategy before validation picks values (`ServiceAllocator.allocate`); the store of services claims them
 for good (`apis/service_store.py`).
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 from fastapi_core import errors
 from fastapi_core.apis import families
-from fastapi_core.apis.claims import Claims, Value, canonical, owner_of, ports_of
-from fastapi_core.apis.strategies.services import HEADLESS, has_address, wants_health_port, wants_node_ports
+from fastapi_core.apis.claims import Claims, Value, canonical, owner_of
+from fastapi_core.apis.strategies.services import (
+    HEADLESS,
+    begin,
+    has_address,
+    wants_health_port,
+    wants_node_ports,
+    wants_ports,
+)
 from fastapi_core.errors import APIError, FieldError, invalid
-from fastapi_core.registry.definition import ResourceDefinition, Tree
+from fastapi_core.registry.definition import ResourceDefinition, Strategy, Tree
 
 Network = IPv4Network | IPv6Network
 NO_RANGE = "the provided network does not match the current range"
 TAKEN = "provided IP is already allocated"
+PORT_TAKEN = "provided port is already allocated"
 FULL = "range is full"
 #: Beyond this many addresses a range that looks full is not searched to the end.
 SEARCH_LIMIT = 1 << 20
@@ -61,8 +69,23 @@ class ServiceAllocator:
         return str(self.networks[0][1])
 
     def bind(self, definition: ResourceDefinition) -> ResourceDefinition:
-        """The definition of services with this allocator as its last step before a write."""
-        return definition.revised(lambda strategy: replace(strategy, canonicalize=self.allocate))
+        """The definition of services with this allocator between what the user wants and what is checked."""
+
+        def revise(strategy: Strategy) -> Strategy:
+            def prepare(new: Tree, old: Tree | None) -> None:
+                begin(new, old)
+                self.allocate(new, old)
+                strategy.prepare(new, old)
+
+            def validate(new: Tree, old: Tree | None) -> list[FieldError]:
+                errors = strategy.validate(new, old)
+                if errors:
+                    self.claims.unpick(owner_of(new))
+                return errors
+
+            return replace(strategy, prepare=prepare, validate=validate)
+
+        return definition.revised(revise)
 
     def allocate(self, new: Tree, old: Tree | None) -> None:
         """Fill in what the service lacks. Raises Invalid when what it asks for cannot be had, InternalError when
@@ -71,16 +94,21 @@ class ServiceAllocator:
         before: Tree = (old or {}).get("spec") or {}
         owner = owner_of(new)
         self.claims.unpick(owner)
-        if has_address(spec):
-            ranges = self._ranges()
-            problems = families.settle(spec, before if has_address(before) else {}, tuple(ranges), self.default_family)
-            if not problems and spec.get("clusterIP") != HEADLESS:
-                problems = self._addresses(spec, owner, ranges)
+        try:
+            if has_address(spec):
+                ranges = self._ranges()
+                addressed = before if has_address(before) else {}
+                problems = families.settle(spec, addressed, tuple(ranges), self.default_family, known=old is not None)
+                if not problems:
+                    problems = self._addresses(spec, addressed, owner, ranges)
+                if problems:
+                    raise invalid("Service", "", name, problems)
+            problems = self._node_ports(spec, before, owner)
             if problems:
                 raise invalid("Service", "", name, problems)
-        problems = self._node_ports(spec, before, owner)
-        if problems:
-            raise invalid("Service", "", name, problems)
+        except errors.APIError:
+            self.claims.unpick(owner)
+            raise
 
     # Addresses
 
@@ -93,11 +121,20 @@ class ServiceAllocator:
                 found[family].append(network)
         return found
 
-    def _addresses(self, spec: Tree, owner: str, ranges: dict[str, list[Network]]) -> list[FieldError]:
+    def _addresses(self, spec: Tree, before: Tree, owner: str, ranges: dict[str, list[Network]]) -> list[FieldError]:
+        """Addresses of a service that has none yet, or the second one of a service that wants two now."""
         asked: list[str] = list(spec.get("clusterIPs") or ())
-        given: list[str] = []
-        for index, family in enumerate(spec["ipFamilies"]):
-            if index < len(asked):
+        wanted: list[str] = spec["ipFamilies"] if spec.get("ipFamilies") else []
+        first = 0
+        if before:
+            if before.get("clusterIP") == HEADLESS or (len(before.get("ipFamilies") or ()), len(wanted)) != (1, 2):
+                return []
+            first = 1
+        elif asked[:1] == [HEADLESS]:
+            return []
+        given: list[str] = asked[:first]
+        for index, family in enumerate(wanted[first:], first):
+            if index < len(asked) and asked[index]:
                 failure = self._failure(asked[index], owner, ranges)
                 if failure:
                     text = f"failed to allocate IP {asked[index]}: {failure}"
@@ -105,7 +142,7 @@ class ServiceAllocator:
                 given.append(asked[index])
             else:
                 given.append(self._free_address(ranges[family], owner))
-        for address in given:
+        for address in given[first:]:
             self.claims.pick(canonical(address), owner)
         if given:
             spec["clusterIP"], spec["clusterIPs"] = given[0], given
@@ -137,46 +174,75 @@ class ServiceAllocator:
     # Node ports
 
     def _node_ports(self, spec: Tree, before: Tree, owner: str) -> list[FieldError]:
-        """Check the ports that are stated, then give the rest. One port number serves several protocols."""
-        own, mine = set(ports_of(before)), set[int]()
-        entries: list[Tree] = spec.get("ports") or []
-        for index, entry in enumerate(entries):
-            number = entry.get("nodePort")
-            if number and number not in own and number not in mine:
-                failure = self._port_failure(number, owner)
+        """Check the ports that are stated, and give the rest, in the order of the list."""
+        operation = _Ports(self, owner)
+        if wants_ports(spec):
+            problems = self._changed_ports(spec, before, operation) if before else self._new_ports(spec, operation)
+            if problems:
+                return problems
+        if wants_health_port(spec) and not wants_health_port(before):
+            health = spec.get("healthCheckNodePort")
+            if health:
+                failure = operation.take(health)
                 if failure:
-                    return [FieldError("Invalid value", f"spec.ports[{index}].nodePort", failure, number)]
-            if number:
-                mine.add(number)
-        health = spec.get("healthCheckNodePort")
-        if health and health not in own:
-            failure = self._port_failure(health, owner)
-            if failure:
-                raise errors.internal(f"failed to allocate requested HealthCheck NodePort {health}: {failure}")
-            mine.add(health)
-        if wants_node_ports(spec):
-            shared = {entry["port"]: entry["nodePort"] for entry in entries if entry.get("nodePort")}
-            for entry in entries:
-                if not entry.get("nodePort"):
-                    number = shared.get(entry["port"])
-                    twin = number is not None and not _same_protocol(entries, entry, number)
-                    entry["nodePort"] = number if twin else self._free_port(mine, owner, "a nodePort")
-                    shared.setdefault(entry["port"], entry["nodePort"])
-                    mine.add(entry["nodePort"])
-        if wants_health_port(spec) and not health:
-            spec["healthCheckNodePort"] = number = self._free_port(mine, owner, "a HealthCheck NodePort 0")
-            mine.add(number)
-        for number in mine - own:
+                    raise errors.internal(f"failed to allocate requested HealthCheck NodePort {health}: {failure}")
+            else:
+                spec["healthCheckNodePort"] = operation.next("a HealthCheck NodePort 0")
+        for number in operation.taken:
             self.claims.pick(number, owner)
         return []
 
-    def _port_failure(self, number: int, owner: str) -> str:
+    def _new_ports(self, spec: Tree, operation: _Ports) -> list[FieldError]:
+        """One number serves all entries of the same port, whatever their protocols."""
+        entries: list[Tree] = spec.get("ports") or []
+        shared: dict[int, int] = {}
+        for index, entry in enumerate(entries):
+            port, number = entry.get("port") or 0, entry.get("nodePort") or 0
+            if not number and not wants_node_ports(spec):
+                continue
+            known = shared.get(port)
+            if known is None:
+                asked = next((e["nodePort"] for e in entries if (e.get("port") or 0) == port and e.get("nodePort")), 0)
+                if asked:
+                    failure = operation.take(asked)
+                    if failure:
+                        return [FieldError("Invalid value", f"spec.ports[{index}].nodePort", failure, asked)]
+                shared[port] = entry["nodePort"] = asked or operation.next("a nodePort")
+            elif not number:
+                entry["nodePort"] = known
+            elif number != known:
+                failure = operation.take(number)
+                if failure:
+                    return [FieldError("Invalid value", f"spec.ports[{index}].nodePort", failure, number)]
+        return []
+
+    def _changed_ports(self, spec: Tree, before: Tree, operation: _Ports) -> list[FieldError]:
+        """What the service had stays its own; a number is used once a protocol."""
+        own = {entry["nodePort"] for entry in before.get("ports") or () if entry.get("nodePort")}
+        seen: set[tuple[str, int]] = set()
+        for index, entry in enumerate(spec.get("ports") or ()):
+            number = entry.get("nodePort") or 0
+            if not number and not wants_node_ports(spec):
+                continue
+            if not number:
+                number = entry["nodePort"] = operation.next("a nodePort")
+            elif number not in own and number not in operation.taken:
+                failure = operation.take(number)
+                if failure:
+                    return [FieldError("Invalid value", f"spec.ports[{index}].nodePort", failure, number)]
+            key = (entry.get("protocol") or "", number)
+            if key in seen:
+                raise errors.APIError("", f"duplicate nodePort: {{{key[0]} {key[1]}}}", code=500)
+            seen.add(key)
+        return []
+
+    def port_failure(self, number: int, owner: str) -> str:
         if number not in self.ports:
             span = f"{self.ports[0]}-{self.ports[-1]}"
             return f"provided port is not in the valid range. The range of valid ports is {span}"
-        return "provided port is already allocated" if self.claims.taken(number, owner) else ""
+        return PORT_TAKEN if self.claims.taken(number, owner) else ""
 
-    def _free_port(self, mine: set[int], owner: str, what: str) -> int:
+    def free_port(self, mine: Collection[int], owner: str, what: str) -> int:
         size = len(self.ports)
         chosen = min(max(16, size // 32), 128) if size > 16 else 0
         for offset in (*_from_anywhere(chosen, size), *_from_anywhere(0, chosen)):
@@ -194,17 +260,29 @@ class ServiceAllocator:
         else:
             places = (i for i, entry in enumerate(spec.get("ports") or ()) if entry.get("nodePort") == value)
             field = next((f"spec.ports[{index}].nodePort" for index in places), "spec.healthCheckNodePort")
-            problem = FieldError("Invalid value", field, "provided port is already allocated", value)
+            problem = FieldError("Invalid value", field, PORT_TAKEN, value)
         return invalid("Service", "", name, [problem])
 
 
-def _same_protocol(entries: list[Tree], entry: Tree, number: int) -> bool:
-    """Whether another entry has that node port for the same protocol: then it cannot be shared."""
-    protocol = entry.get("protocol") or "TCP"
-    return any(
-        other is not entry and other.get("nodePort") == number and (other.get("protocol") or "TCP") == protocol
-        for other in entries
-    )
+class _Ports:
+    """The node ports that one write takes."""
+
+    def __init__(self, allocator: ServiceAllocator, owner: str) -> None:
+        self._allocator = allocator
+        self._owner = owner
+        self.taken: list[int] = []
+
+    def take(self, number: int) -> str:
+        """Why a port cannot be had; empty when it can."""
+        failure = PORT_TAKEN if number in self.taken else self._allocator.port_failure(number, self._owner)
+        if not failure:
+            self.taken.append(number)
+        return failure
+
+    def next(self, what: str) -> int:
+        number = self._allocator.free_port(self.taken, self._owner, what)
+        self.taken.append(number)
+        return number
 
 
 def _usable(network: Network, number: int) -> bool:

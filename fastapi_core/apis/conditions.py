@@ -11,7 +11,7 @@ def with_pod_condition(pod: Tree, type_: str, *, reason: str = "", message: str 
     status: Tree = dict(pod.get("status") or {})
     condition: Tree = {"type": type_, "status": "True", "lastProbeTime": None}
     generation = pod["metadata"].get("generation")
-    if generation:
+    if generation and _observed(status, type_):
         condition["observedGeneration"] = generation
     if reason:
         condition["reason"] = reason
@@ -19,6 +19,13 @@ def with_pod_condition(pod: Tree, type_: str, *, reason: str = "", message: str 
         condition["message"] = message
     status["conditions"] = _merged(status.get("conditions") or [], condition)
     return status
+
+
+def _observed(status: Tree, type_: str) -> bool:
+    """Whether somebody writes down the generation the status (or that condition) is about."""
+    if status.get("observedGeneration"):
+        return True
+    return any(c.get("type") == type_ and c.get("observedGeneration") for c in status.get("conditions") or ())
 
 
 def with_condition(

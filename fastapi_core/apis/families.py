@@ -6,6 +6,8 @@ from collections.abc import Collection
 from ipaddress import ip_address
 
 from fastapi_core.apis.claims import HEADLESS
+from fastapi_core.apis.validation.rules import Report
+from fastapi_core.apis.validation.service_addresses import address_members
 from fastapi_core.errors import FieldError
 from fastapi_core.registry.definition import Tree
 
@@ -23,17 +25,23 @@ def open_ended(spec: Tree) -> bool:
     return spec.get("clusterIP") == HEADLESS and not spec.get("selector")
 
 
-def settle(spec: Tree, before: Tree, configured: Collection[str], default: str) -> list[FieldError]:
+def settle(
+    spec: Tree, before: Tree, configured: Collection[str], default: str, *, known: bool = False
+) -> list[FieldError]:
     """Fill in policy and families of a service that has addresses; what cannot be had is refused.
 
-    `before` is the old spec, empty on create. `configured` are the families the cluster has, `default` the one that a
-    service gets which does not care.
+    `before` is the old spec, empty on create and when it had no addresses; `known` tells an update. `configured` are the
+    families the cluster has, `default` the one that a service gets which does not care.
     """
     if before and _unchanged_preference(spec, before):
         return []
     if spec.get("ipFamilyPolicy") is None:
         spec["ipFamilyPolicy"] = before.get("ipFamilyPolicy") or (REQUIRE if open_ended(spec) else SINGLE)
-    errors = _reductions(spec, before) if before else []
+    report = Report()
+    address_members(spec, before, report)
+    if report:
+        return report
+    errors = _reductions(spec, before) if known else []
     errors += _contradictions(spec)
     errors += _from_addresses(spec, configured)
     if errors:
@@ -76,7 +84,7 @@ def _reductions(spec: Tree, before: Tree) -> list[FieldError]:
         if policy == SINGLE:
             if now == earlier and len(now) > 1:
                 spec[member] = now[:1]
-        elif len(now) == 1 and len(earlier) == 2 and now[0] == earlier[0]:
+        elif 0 < len(now) < len(earlier):
             text = f"must be 'SingleStack' to release the secondary {what}"
             errors.append(FieldError("Invalid value", "spec.ipFamilyPolicy", text, policy))
     return errors

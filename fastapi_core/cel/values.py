@@ -218,15 +218,20 @@ def from_key(key: Any) -> Any:
     return key.value if type(key) is BoolKey else key
 
 
-def compare(left: Any, right: Any) -> int:
+_COMPARERS: Final = frozenset((bool, str, bytes, Timestamp, Duration))
+#: Types that answer calls themselves, and do not say what was called.
+_RECEIVERS: Final = frozenset((str, Timestamp, Duration))
+
+
+def compare(left: Any, right: Any, operator: str = "") -> int:
     """-1, 0 or 1; EvalError when the two have no order."""
     kind = type(left)
     other = type(right)
     if kind in _NUMBERS and other in _NUMBERS:
         if left != left or right != right:
             raise EvalError("NaN values cannot be ordered")
-    elif kind is not other or kind not in (bool, str, bytes, Timestamp, Duration):
-        raise no_overload()
+    elif kind is not other or kind not in _COMPARERS:
+        raise no_overload("" if kind in _NUMBERS or kind in _COMPARERS else operator)
     return -1 if left < right else (1 if right < left else 0)
 
 
@@ -260,7 +265,7 @@ _MODDERS: Final = frozenset((int, UInt))
 
 
 def _no_operator(left: Any, function: str, able: frozenset[type]) -> EvalError:
-    return no_overload("" if type(left) in able else function)
+    return no_overload("" if type(left) in able or type(left) in _RECEIVERS else function)
 
 
 def subtract(left: Any, right: Any) -> Any:
@@ -336,7 +341,7 @@ def negate(value: Any) -> Any:
         return -value
     if kind is Duration:
         return _duration(-value.nanos)
-    raise no_overload("" if kind is bool else "-_")
+    raise no_overload("" if kind is bool or kind in _RECEIVERS else "-_")
 
 
 def checked_int(value: int) -> int:
@@ -435,7 +440,7 @@ def size(value: Any) -> int:
     """`size(value)` of values of any type."""
     if isinstance(value, str | bytes | list | dict):
         return len(value)
-    raise no_overload("size")
+    raise no_overload("" if type(value) in _RECEIVERS else "size")
 
 
 def cost_size(value: Any) -> int:

@@ -31,6 +31,7 @@ from fastapi_core.server import routes as server_routes
 from fastapi_core.server import zpages
 from fastapi_core.server.exports import WatchMetrics, export_storage_metrics, export_version_metrics
 from fastapi_core.server.generic import GenericServer
+from fastapi_core.storage.keys import FIRST_REVISION
 
 if TYPE_CHECKING:
     from fastapi_core.openapi import documents as openapi_documents
@@ -63,7 +64,9 @@ async def compose(completed: Completed) -> GenericServer:
     server.health.arrange(ORDER)
     metrics = config.metrics
     counted = WatchMetrics(metrics)
-    watches = WatchServer(float(options.generic.min_request_timeout), counted, counted.terminated)
+    # By the time a client is answered the server has written objects of its own: nobody has seen the first revision.
+    timeout = float(options.generic.min_request_timeout)
+    watches = WatchServer(timeout, counted, counted.terminated, gone=FIRST_REVISION)
 
     async def announce() -> None:
         """The port may be known only now; /api tells it to clients."""

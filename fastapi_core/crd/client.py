@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from fastapi_core.admission.webhooks.answers import RequestError, answered
+from fastapi_core.admission.webhooks.letter import Letter
 from fastapi_core.authn.outbound import client_tls
-from fastapi_core.http.asking import ask
 from fastapi_core.http.client import Target, UpstreamError
 from fastapi_core.http.pool import Pool
 from fastapi_core.registry.services import ServiceError
@@ -25,6 +25,7 @@ PATIENCE = 30.0
 #: Connections kept for one address.
 KEPT = 25
 _CONTEXTS = 64
+_FIELDS = b"User-Agent: kube-apiserver\r\nAccept: application/json, */*\r\nContent-Type: application/json\r\n"
 
 __all__ = ["RequestError", "WebhookClient"]
 
@@ -40,20 +41,15 @@ class WebhookClient:
     async def ask(self, config: Tree, body: bytes) -> Tree:
         """The document the webhook answers. Raises RequestError."""
         authority, path = _address(config)
-        path = f"{path}?timeout={int(PATIENCE)}s"
-        head = (
-            f"POST {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: kube-apiserver\r\n"
-            f"Content-Length: {len(body)}\r\nAccept: application/json, */*\r\nContent-Type: application/json\r\n\r\n"
-        )
-        url = f"https://{authority}{path}"
+        letter = Letter(authority, f"{path}?timeout={int(PATIENCE)}s", _FIELDS, body)
         context = self._context(config.get("caBundle") or "")
         try:
             async with asyncio.timeout(PATIENCE):
-                answer = await ask(self._pool, self._place(config, context), head.encode() + body, limit=ANSWER_LIMIT)
+                answer = await letter.answer(self._pool, self._place(config, context), ANSWER_LIMIT)
         except TimeoutError:
-            raise RequestError(f'Post "{url}": context deadline exceeded') from None
+            raise RequestError(f'Post "{letter.url}": context deadline exceeded') from None
         except (UpstreamError, ServiceError, UnicodeError) as error:
-            raise RequestError(f'Post "{url}": {error}') from None
+            raise RequestError(f'Post "{letter.url}": {error}') from None
         return answered(answer.status, answer.header(b"content-type").decode("latin-1"), answer.body)
 
     def _place(self, config: Tree, context: ssl.SSLContext) -> Target:

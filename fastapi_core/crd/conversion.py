@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import ssl
 from base64 import b64decode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from fastapi_core.codec import json as json_codec
 from fastapi_core.crd.client import RequestError
-from fastapi_core.errors import APIError, go_quote
+from fastapi_core.errors import APIError, FieldError, go_quote
 from fastapi_core.registry import lifecycle
+from fastapi_core.registry.metadata import validate_annotations, validate_labels
 
 Tree = dict[str, Any]
 KNOWN = ("v1", "v1beta1")
+#: Metadata that a conversion may change; the path of annotations is the reference's.
+_CHANGEABLE: dict[str, Callable[[Tree], list[FieldError]]] = {
+    "labels": validate_labels,
+    "annotations": partial(validate_annotations, field="metadata.annotation"),
+}
 _IDENTITY = (("name", "name"), ("namespace", "namespace"), ("uid", "UID"))
 
 
@@ -59,10 +66,16 @@ class WebhookConverter:
     async def _ask(self, trees: Sequence[Tree], target: str) -> list[Any]:
         uid = lifecycle.new_uid()
         group_version = f"apiextensions.k8s.io/{self._version}"
-        request = {"uid": uid, "desiredAPIVersion": target, "objects": list(trees)}
+        request = {"uid": uid, "desiredAPIVersion": target, "objects": [_sent(tree) for tree in trees]}
         body = json_codec.encode({"kind": "ConversionReview", "apiVersion": group_version, "request": request})
         answer = await self._caller.ask(self._config, body)
         return _objects(answer, uid, group_version)
+
+
+def _sent(tree: Tree) -> Tree:
+    """As it is stored: without its version in the store, which it has again afterwards."""
+    metadata = {name: value for name, value in tree["metadata"].items() if name != "resourceVersion"}
+    return {**tree, "metadata": metadata}
 
 
 def _objects(answer: Tree, uid: str, group_version: str) -> list[Any]:
@@ -98,22 +111,40 @@ def checked(tree: Tree, converted: Any, kind: str, target: str) -> Tree:
     if converted.get("kind") != kind:
         raise InvalidError(f"index: invalid kind (expected {kind}, received {converted.get('kind') or ''})")
     metadata, original = converted.get("metadata"), tree["metadata"]
-    if not isinstance(metadata, dict):
-        raise InvalidError("metadata: missing metadata in converted object")
+    known: Tree = metadata if isinstance(metadata, dict) else {}
     for member, word in _IDENTITY:
-        before, after = original.get(member) or "", metadata.get(member) or ""
+        before, after = original.get(member) or "", known.get(member) or ""
         if before != after:
             raise InvalidError(f"object: must have the same {word}: {before} != {after}")
-    kept = {name: value for name, value in original.items() if name not in ("labels", "annotations")}
-    for member in ("labels", "annotations"):
+    if not isinstance(metadata, dict):
+        raise InvalidError("metadata: missing metadata in converted object")
+    kept = {name: value for name, value in original.items() if name not in _CHANGEABLE}
+    for member, check in _CHANGEABLE.items():
         texts = metadata.get(member)
         if texts is None:
             continue
-        if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
-            raise InvalidError(f"metadata: metadata.{member} must be map[string]string in converted object")
+        _check_texts(member, texts, original.get(member), check)
         if texts:
             kept[member] = texts
     return {**converted, "metadata": kept}
+
+
+def _check_texts(member: str, texts: Any, before: Any, check: Callable[[Tree], list[FieldError]]) -> None:
+    """Labels or annotations as a webhook returns them; what it has not changed may be anything."""
+    if not isinstance(texts, dict):
+        raise InvalidError(f"metadata: invalid metadata.{member} of type {_go_type(texts)} in converted object")
+    for key, text in texts.items():
+        if not isinstance(text, str):
+            told = f"metadata.{member}[{key}] must be a string, but is {_go_type(text)} in converted object"
+            raise InvalidError(f"metadata: {told}")
+    problems = [str(problem) for problem in check(texts)] if texts != (before or {}) else []
+    if problems:
+        raise InvalidError("metadata: " + (problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"))
+
+
+def _go_type(value: Any) -> str:
+    names = {bool: "bool", int: "int64", float: "float64", str: "string", list: "[]interface {}"}
+    return names.get(type(value), "<nil>" if value is None else "map[string]interface {}")
 
 
 def _told(tree: Tree, index: int, problem: str, *, several: bool) -> str:

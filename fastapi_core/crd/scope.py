@@ -200,6 +200,11 @@ class CustomScope(Scope):
         missing = [obj for obj in objects if not self._known(obj)]
         return self._convert(missing) if missing else None
 
+    def anew(self, obj: CachedObject) -> Awaitable[None] | None:
+        if self.family.converter is None:
+            return None
+        return self.ready((obj,)) if self._own(obj) else self._convert([obj])
+
     def judges_views(self, matcher: Matcher | None) -> bool:
         return matcher is not None and self.family.converter is not None and bool(self.definition.selectable_fields)
 
@@ -207,6 +212,10 @@ class CustomScope(Scope):
         kept = obj.memo.get(self._key)
         if kept is not None and kept[0] is self._token:
             return True
+        return self._own(obj)
+
+    def _own(self, obj: CachedObject) -> bool:
+        """Whether it is stored in this very version."""
         return obj.head.startswith(b'{"apiVersion":"%b"' % self.group_version.encode())
 
     async def _convert(self, objects: list[CachedObject]) -> None:
@@ -247,6 +256,7 @@ class CustomScope(Scope):
         assert form is not None
         form.coerce(tree, drop=True)
         form.prune(tree)
+        form.default(tree)
         return tree
 
     # Selecting

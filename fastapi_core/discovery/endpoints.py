@@ -19,6 +19,9 @@ from fastapi_core.request.status import page_not_found, wants_pretty
 if TYPE_CHECKING:
     from fastapi_core.request.context import Endpoint, RequestContext
 
+AGGREGATOR = "apiregistration.k8s.io"
+"""The one group whose own document is a service: it is the aggregator's."""
+
 DumpYAML = Callable[[dict[str, Any]], bytes]
 _AGGREGATED_TYPE = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
@@ -50,7 +53,9 @@ class DiscoveryEndpoints:
         routes: list[Route] = [("/apis", {ANY: self.group_list}), ("/apis/", {ANY: self.group_list})]
         for group, versions in self.documents.versions.items():
             root = f"/apis/{group}" if group else "/api"
-            if group:
+            if group == AGGREGATOR:
+                routes.append((root + "{/}", {"GET": self.group(group, service=True)}))
+            elif group:
                 routes += [(root, {ANY: self.group(group)}), (root + "/", {ANY: self.group(group)})]
             else:
                 routes.append(("/api{/}", {"GET": self.core}))
@@ -79,11 +84,13 @@ class DiscoveryEndpoints:
         shown = self.shown(self.documents)
         return self._answer(ctx, _accept(ctx), shown.group_list, shown.aggregated_groups)
 
-    def group(self, group: str) -> Endpoint:
+    def group(self, group: str, *, service: bool = False) -> Endpoint:
         """`/apis/GROUP`."""
 
         def endpoint(ctx: RequestContext) -> Response:
             document = self.shown(self.documents).group(group)
+            if service:
+                check_service(_accept(ctx))
             return page_not_found() if document is None else self._answer(ctx, _accept(ctx), document)
 
         return endpoint

@@ -237,18 +237,16 @@ class RequestStore(ResourceStore):
         start = ""
         if token:
             exact, start = decode_token(token, self.definition.key_prefix)
-        return self._paged(namespace, matcher, limit, token, exact, start)
+        return self._paged(namespace, matcher, limit, exact, start)
 
-    async def _paged(
-        self, namespace: str, matcher: Matcher | None, limit: int, token: str, exact: int, start: str
-    ) -> Page:
+    async def _paged(self, namespace: str, matcher: Matcher | None, limit: int, exact: int, start: str) -> Page:
         kept = self.origin.snapshots.get((self.view, exact)) if exact > 0 else None
         if kept is not None:
             objects, revision = kept, exact
         else:
             objects, revision = await self.fetch_all()
             if 0 < exact != revision:
-                raise self._too_old(StorageError(Code.COMPACTED), token, start)
+                raise self._too_old(StorageError(Code.COMPACTED), start, self.definition.key_prefix, exact)
             if revision and self._floor > revision:
                 raise errors.too_large_resource_version(self._floor, revision)
             if matcher is not None and revision and self.origin.handlers.watch is not None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from fastapi_core._ext.reqinfo import ParseError
 from fastapi_core.authn.base import Authenticator
 from fastapi_core.authz.base import Authorizer
-from fastapi_core.errors import APIError
+from fastapi_core.errors import APIError, Overtime
 from fastapi_core.filters import headers
 from fastapi_core.filters.dispatch import Dispatch, TooLarge
-from fastapi_core.filters.driver import Chain, Filter, Overtime
+from fastapi_core.filters.driver import Chain, Filter
 from fastapi_core.filters.flow import PriorityAndFairness
 from fastapi_core.filters.identity import Authentication, Authorization
 from fastapi_core.filters.impersonation import Impersonation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from fastapi_core.errors import method_not_allowed, no_such_resource, too_large
+from fastapi_core.errors import bad_request, method_not_allowed, no_such_resource, too_large
 from fastapi_core.http.exchange import Answer, Response, Stream
 from fastapi_core.request.aside import LARGE, large_yaml, read_ahead
 from fastapi_core.request.routing import ANY, Routes
@@ -41,11 +41,22 @@ class Dispatch:
 
     def _unknown(self, ctx: RequestContext) -> Answer:
         """Below what an API group owns a miss is a Status; everywhere else it is a page that does not exist."""
-        root, _, rest = ctx.info.path.lstrip("/").partition("/")
-        known = root == "apis" and self._known_group(rest.partition("/")[0])
+        root, _, rest = ctx.info.path.removeprefix("/").partition("/")
+        group = rest.partition("/")[0]
+        known = root == "apis" and bool(group) and self._known_group(group)
+        if "/namespaces//" in ctx.request.path and (known or root == "api"):
+            self._nameless(ctx)
         if known or root == "api" or (root == "version" and rest):
             raise no_such_resource()
         return page_not_found()
+
+    def _nameless(self, ctx: RequestContext) -> None:
+        """An object of a namespace without a name is told so, by methods the object would have had."""
+        match = self._router().lookup(ctx.request.path.replace("/namespaces//", "/namespaces/-/", 1))
+        if match is not None and match.params.get("name"):
+            if ctx.request.method not in match.methods:
+                raise method_not_allowed()
+            raise bad_request("Namespace parameter required.")
 
 
 async def _ahead(ctx: RequestContext, endpoint: Endpoint) -> Answer:

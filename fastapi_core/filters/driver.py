@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from types import CoroutineType
 from typing import TYPE_CHECKING
 
-from fastapi_core.errors import APIError
+from fastapi_core.errors import Overtime
 from fastapi_core.filters.overdue import Overdue
 from fastapi_core.http.exchange import Answer, Response, Stream
 from fastapi_core.records import dataclass
@@ -19,15 +19,6 @@ if TYPE_CHECKING:
 
 Step = Callable[[RequestContext], "Answer | Awaitable[Answer | None] | None"]
 Finish = Callable[[RequestContext, Answer], None]
-
-TOO_LONG = "Timeout: request did not complete within the allotted timeout"
-
-
-class Overtime(APIError):  # noqa: N818 - what happened to the request, not a failure of its endpoint
-    """A request that was cut off at its deadline."""
-
-    def __init__(self) -> None:
-        super().__init__("Timeout", TOO_LONG, details={})
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,10 +58,10 @@ def is_write(ctx: RequestContext) -> bool:
 def overtime(ctx: RequestContext, error: APIError) -> Answer:
     """The 504 of a request that was cut off at its deadline.
 
-    The reference ends writes in their handler, all others in a filter that writes a bare Status: no kind, and a content
-    type that is sniffed.
+    The reference ends writes that ask for no time of their own in their handler, all others in a filter that writes a bare
+    Status: no kind, and a content type that is sniffed.
     """
-    if is_write(ctx):
+    if is_write(ctx) and round(ctx.deadline - ctx.started, 3) >= _WRITE_LIMIT:
         error.message = _WRITE_TOO_LONG
         return render_error(error, ctx.request)
     from fastapi_core.codec import json

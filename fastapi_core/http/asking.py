@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from time import monotonic
 from typing import NamedTuple
 
 from fastapi_core.http.client import BodyError, Target, UpstreamError
@@ -24,20 +25,26 @@ class Whole(NamedTuple):
         return next((value for key, value in self.headers if key == name), b"")
 
 
-async def ask(pool: Pool, target: Target, request: bytes, *, limit: int, repeat: bool = True) -> Whole:
+async def ask(
+    pool: Pool, target: Target, request: bytes, *, limit: int, repeat: bool = True, fresh: float = 0.0
+) -> Whole:
     """The answer to `request`, its head and body. Raises UpstreamError; the caller sets the time limit.
 
     An answer whose body is longer than `limit` bytes is an error. The question is sent again when a kept connection turns
-    out to be closed before a byte of the answer came, unless it may not be asked twice (`repeat`).
+    out to be closed before a byte of the answer came, unless it may not be asked twice (`repeat`), or the connection was used
+    less than `fresh` seconds ago.
     """
     while True:
-        connection = pool.take(target) or await pool.connect(target)
+        connection = pool.take(target)
+        rested = connection is not None and monotonic() - connection.idle_since >= fresh
+        if connection is None:
+            connection = await pool.connect(target)
         answer = _Answer(connection, limit)
         connection.start(answer, request)
         try:
             return await answer.done
         except UpstreamError:
-            if not answer.untouched or not repeat:
+            if not answer.untouched or not repeat or not rested:
                 raise
         except BaseException:
             connection.abort()

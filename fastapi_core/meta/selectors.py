@@ -258,7 +258,10 @@ def _parse_fields(text: str) -> tuple[FieldRequirement, ...]:
         if match is None:
             raise SelectorError(f"invalid selector: '{text}'; can't understand '{term}'")
         operator = "!=" if match.group() == "!=" else "="
-        requirements.append(FieldRequirement(term[: match.start()], operator, _unescape(term[match.end() :])))
+        field, value = term[: match.start()], _unescape(term[match.end() :])
+        if field or value:
+            # An operator between nothing and nothing takes everything.
+            requirements.append(FieldRequirement(field, operator, value))
     return tuple(requirements)
 
 

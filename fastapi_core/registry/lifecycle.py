@@ -49,10 +49,9 @@ def invalid(definition: ResourceDefinition, name: str, problems: list[FieldError
 def before_create(definition: ResourceDefinition, tree: Tree) -> list[str]:
     """Stamp and check a new object; returns warnings, raises Invalid with every error."""
     metadata = tree["metadata"]
-    if metadata.get("resourceVersion") not in (None, "", "0"):
-        raise errors.APIError("", "resourceVersion should not be set on objects to be created", code=500)
-    for name in ("resourceVersion", "selfLink"):
-        metadata.pop(name, None)
+    if metadata.get("resourceVersion") in (None, "", "0"):
+        metadata.pop("resourceVersion", None)
+    metadata.pop("selfLink", None)
     metadata["uid"] = new_uid()
     metadata["creationTimestamp"] = timestamp()
     if not metadata.get("name") and metadata.get("generateName"):
@@ -65,6 +64,12 @@ def before_create(definition: ResourceDefinition, tree: Tree) -> list[str]:
     warnings = strategy.warnings(tree, None)
     strategy.canonicalize(tree, None)
     return warnings
+
+
+def check_unstored(tree: Tree) -> None:
+    """A new object has no version yet; asked last of all."""
+    if "resourceVersion" in tree["metadata"]:
+        raise errors.APIError("", "resourceVersion should not be set on objects to be created", code=500)
 
 
 def before_update(definition: ResourceDefinition, tree: Tree, old: Tree, prepare: Prepare) -> list[str]:
@@ -105,11 +110,13 @@ def to_be_removed(tree: Tree) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """What a delete request does: `tree` is the new state (written first when `changed`), `remove` says it goes then."""
+    """What a delete request does: `tree` is the new state (written first when `changed`), `remove` says it goes then.
+    `pending`: a grace period has begun that the request does not shorten; admission is not asked about it."""
 
     tree: Tree
     changed: bool
     remove: bool
+    pending: bool = False
 
 
 def plan_deletion(
@@ -131,7 +138,7 @@ def plan_deletion(
     if definition.graceful:
         decision = _start_grace(tree, grace)
         if decision is None:
-            return Deletion(old, False, False)
+            return Deletion(old, False, False, pending=True)
         gracefully = decision
     present = metadata.get("finalizers") or []
     finalizers = _finalizers(definition, present, orphan, propagation)

@@ -146,11 +146,10 @@ def validate_labels(labels: dict[str, str] | None, field: str = "metadata.labels
     return errors
 
 
-def validate_annotations(annotations: dict[str, str] | None) -> list[FieldError]:
+def validate_annotations(annotations: dict[str, str] | None, field: str = "metadata.annotations") -> list[FieldError]:
     """Keys are qualified names, in any case; all together at most 256 KiB."""
     if not annotations:
         return []
-    field = "metadata.annotations"
     errors = []
     total = 0
     for key, value in annotations.items():

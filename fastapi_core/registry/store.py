@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Awaitable, Callable
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -57,6 +58,15 @@ class ResourceStore:
         self.definition = definition
         self.storage = storage
         self.cache = cache
+        self._named = definition
+
+    def named(self, definition: ResourceDefinition) -> ResourceStore:
+        """The same objects under the name of another group, which is the one that errors tell."""
+        if definition.group == self._named.group:
+            return self
+        other = copy(self)
+        other._named = definition
+        return other
 
     # Keys
 
@@ -75,7 +85,7 @@ class ResourceStore:
         return self.definition.key_prefix + name
 
     def not_found(self, name: str) -> errors.APIError:
-        return errors.not_found(self.definition.plural, self.definition.group, name)
+        return errors.not_found(self._named.plural, self._named.group, name)
 
     # Reads
 
@@ -89,22 +99,23 @@ class ResourceStore:
     def wait(self, revision: int) -> Awaitable[None] | None:
         """Nothing when the cache has reached `revision`, else something to await; 504 when it does not come."""
         pending = self.cache.wait(revision)
-        return None if pending is None else self._translate(pending)
+        return None if pending is None else self._translate(pending, revision)
 
     def fresh(self) -> Awaitable[None] | None:
         """Nothing when the cache is known to hold every acknowledged write, else something to await."""
         pending = self.cache.fresh()
-        return None if pending is None else self._translate(pending)
+        return None if pending is None else self._translate(pending, 0)
 
-    async def _translate(self, pending: Awaitable[None]) -> None:
+    async def _translate(self, pending: Awaitable[None], revision: int) -> None:
         try:
             await pending
         except StorageError as error:
-            raise self.read_error(error) from error
+            raise self.read_error(error, revision) from error
 
-    def read_error(self, error: StorageError) -> errors.APIError:
+    def read_error(self, error: StorageError, wanted: int) -> errors.APIError:
+        """The answer to a read of the revision `wanted` that failed."""
         if error.code is Code.FUTURE_REVISION:
-            return errors.too_large_resource_version(error.revision, self.cache.revision)
+            return errors.too_large_resource_version(wanted, error.revision)
         if error.code is Code.COMPACTED:
             return errors.expired(TOO_OLD)
         return _trouble(error)
@@ -114,38 +125,37 @@ class ResourceStore:
     ) -> Page | Awaitable[Page]:
         """A page of the newest state, of the state at revision `exact`, or of where `token` left off."""
         scope = self.scope(namespace)
+        root = self.definition.key_prefix + scope
         start = ""
         if token:
-            exact, start = decode_token(token, self.definition.key_prefix)
-            if not start.startswith(self.definition.key_prefix + scope):
-                start = self.definition.key_prefix + scope
+            exact, start = decode_token(token, root)
         if exact <= 0 or exact == self.cache.revision:
-            listing = self.cache.list(scope, matcher=matcher, start=start, limit=limit)
-            return self._page(listing)
+            return _page(self.cache.list(scope, matcher=matcher, start=start, limit=limit), root)
         try:
             historic = self.cache.list_at(exact, scope, matcher=matcher, start=start, limit=limit)
         except StorageError as error:
-            raise self._too_old(error, token, start) from error
+            raise self._too_old(error, start, root, exact) from error
         if isinstance(historic, Awaitable):
-            return self._historic(historic, token, start)
-        return self._page(historic)
+            return self._historic(historic, start, root, exact)
+        return _page(historic, root)
 
-    async def _historic(self, pending: Awaitable[Listing], token: str, start: str) -> Page:
+    def check_token(self, token: str) -> None:
+        """400 for a text that is no continue token."""
+        decode_token(token, self.definition.key_prefix)
+
+    async def _historic(self, pending: Awaitable[Listing], start: str, root: str, exact: int) -> Page:
         try:
-            return self._page(await pending)
+            return _page(await pending, root)
         except StorageError as error:
-            raise self._too_old(error, token, start) from error
+            raise self._too_old(error, start, root, exact) from error
 
-    def _too_old(self, error: StorageError, token: str, start: str) -> errors.APIError:
-        if error.code is Code.COMPACTED and token:
+    def _too_old(self, error: StorageError, start: str, root: str, exact: int) -> errors.APIError:
+        """`start` is where a continue token left off, else empty."""
+        if error.code is Code.COMPACTED and start:
             answer = errors.expired(TOKEN_TOO_OLD)
-            answer.metadata = {"continue": encode_token(-1, start, self.definition.key_prefix)}
+            answer.metadata = {"continue": encode_token(-1, start, root)}
             return answer
-        return self.read_error(error)
-
-    def _page(self, listing: Listing) -> Page:
-        token = encode_token(listing.revision, listing.next, self.definition.key_prefix) if listing.next else ""
-        return Page(listing.objects, listing.revision, token, listing.remaining)
+        return self.read_error(error, exact)
 
     # Writes
 
@@ -201,7 +211,7 @@ class ResourceStore:
             await pending
 
     def write_error(self, error: StorageError, name: str) -> errors.APIError:
-        definition = self.definition
+        definition = self._named
         if error.code is Code.KEY_EXISTS:
             return errors.already_exists(definition.plural, definition.group, name)
         if error.code is Code.KEY_NOT_FOUND:
@@ -281,30 +291,53 @@ async def retrying(
                 raise
 
 
+def _page(listing: Listing, root: str) -> Page:
+    """A listing below the key `root` as the client sees it."""
+    token = encode_token(listing.revision, listing.next, root) if listing.next else ""
+    return Page(listing.objects, listing.revision, token, listing.remaining)
+
+
+_TOKEN_VERSION = "meta.k8s.io/v1"
+
+
 def encode_token(revision: int, start: str, prefix: str) -> str:
     """The reference's continue token: base64url JSON of version, revision and the relative key to go on from."""
-    body = orjson.dumps({"v": "meta.k8s.io/v1", "rv": revision, "start": start[len(prefix) :]})
+    body = orjson.dumps({"v": _TOKEN_VERSION, "rv": revision, "start": start[len(prefix) :]})
     return base64.urlsafe_b64encode(body).rstrip(b"=").decode()
 
 
 def decode_token(token: str, prefix: str) -> tuple[int, str]:
     """(revision, full key to start from) of a continue token; 400 when it is not one of ours."""
     try:
+        body = _token_body(token)
+    except ValueError as error:
+        raise errors.bad_request(f"invalid continue token: continue key is not valid: {error}") from error
+    return body[0], prefix + body[1]
+
+
+def _token_body(token: str) -> tuple[int, str]:
+    """Revision and relative key; names of members count as Go's JSON takes them, in any case."""
+    if "=" in token or not token.isascii():
+        raise ValueError("illegal base64 data at input byte 0")
+    try:
         raw = base64.b64decode(token.encode() + b"=" * (-len(token) % 4), altchars=b"-_", validate=True)
-        body = json_codec.parse(raw).tree
-        version, revision, start = body["v"], body["rv"], body["start"]
-    except (binascii.Error, UnicodeEncodeError) as error:
-        raise errors.bad_request("continue key is not valid: illegal base64 data at input byte 0") from error
-    except json_codec.DecodeError as error:
-        raise errors.bad_request(f"continue key is not valid: {error}") from error
-    except (KeyError, TypeError) as error:
-        raise errors.bad_request("continue key is not valid: server does not recognize this encoded version") from error
-    if version != "meta.k8s.io/v1" or not isinstance(revision, int) or not isinstance(start, str):
-        raise errors.bad_request("continue key is not valid: server does not recognize this encoded version")
+    except binascii.Error:
+        raise ValueError("illegal base64 data at input byte 0") from None
+    tree = json_codec.parse(raw).tree
+    if not isinstance(tree, dict | None):
+        raise ValueError("json: cannot unmarshal into Go value of type storage.continueToken")
+    body = {name.lower(): value for name, value in (tree or {}).items() if value is not None}
+    version, revision, start = body.get("v", ""), body.get("rv", 0), body.get("start", "")
+    if not isinstance(version, str) or type(revision) is not int or not isinstance(start, str):
+        raise ValueError("json: cannot unmarshal into Go struct field continueToken")
+    if version != _TOKEN_VERSION:
+        raise ValueError(f"server does not recognize this encoded version {version}")
     if revision == 0:
-        raise errors.bad_request(
-            "continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)"
-        )
-    if not start or ".." in start.split("/") or start.startswith("/"):
-        raise errors.bad_request(f"continue key is not valid: {start}")
-    return revision, prefix + start
+        raise ValueError(f"incorrect encoded start resourceVersion (version {version})")
+    if not start:
+        raise ValueError(f"encoded start key empty (version {version})")
+    relative = start.removeprefix("/")
+    if any(part in ("", ".", "..") for part in relative.split("/")):
+        # Not a plain path: it could reach keys of somebody else.
+        raise ValueError(start)
+    return revision, relative

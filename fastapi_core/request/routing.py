@@ -141,7 +141,7 @@ def _watch_paths(root: str, definition: Served, watch: Endpoint) -> dict[str, di
 def _subresource(
     path: str, sub: ServedSubresource, endpoints: Mapping[str, Endpoint]
 ) -> dict[str, dict[str, Endpoint]]:
-    connect = endpoints.get(f"{sub.name}:connect")
+    connect = endpoints.get(f"{sub.name}:connect") or (endpoints.get("proxy:get") if sub.name == "proxy" else None)
     methods: dict[str, Endpoint] = {}
     for verb in sub.verbs:
         endpoint = endpoints.get(f"{sub.name}:{verb}", connect)

@@ -150,16 +150,11 @@ def check_kind(tree: Any, expected: Expected, body: bytes) -> None:
     if kind != expected.kind:
         raise errors.bad_request(
             f"{kind} in version {errors.go_quote(name)} cannot be handled as a {expected.kind}: "
-            f"converting ({_internal(version)}.{kind}) to ({_internal(expected.group_version)}.{expected.kind}): unknown conversion"
+            f"converting ({name}.{kind}) to ({expected.group.partition('.')[0] or 'core'}.{expected.kind}): unknown conversion"
         )
     raise errors.bad_request(
         f"the API version in the data ({version}) does not match the expected API version ({expected.group_version})"
     )
-
-
-def _internal(group_version: str) -> str:
-    group, _, version = group_version.rpartition("/")
-    return f"{group.partition('.')[0] or 'core'}.{version}"
 
 
 def cannot_handle(expected: Expected, reason: str) -> errors.APIError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.codec.negotiate import LIST_TYPES
 from fastapi_core.http.client import Target, UpstreamError
@@ -43,7 +44,7 @@ class Components:
         async def answer() -> Response:
             objects = list(await asyncio.gather(*(self._object(name) for name in self.names())))
             found = objects if matcher is None else matcher.select(objects)
-            page = Page(found, self._scope.store.cache.revision, "", 0)
+            page = Page(found, 0, "", 0)
             return render.page(ctx, self._scope, media, page, selected=matcher is not None)
 
         return answer()
@@ -52,7 +53,7 @@ class Components:
         media = render.media_type(ctx)
         name = ctx.info.name
         if name not in self.names():
-            raise self._scope.not_found(name)
+            raise errors.not_found("componentstatus", "", name)
 
         async def answer() -> Response:
             return render.one(ctx, self._scope, await self._object(name), media=media)

@@ -77,7 +77,9 @@ async def create_object(
     if pending is not None:
         await pending
     tree = attributes.object or tree
-    metadata = tree["metadata"]
+    metadata = tree.setdefault("metadata", {})
+    if pending is not None:
+        settle_namespace(scope, ctx.info.namespace, metadata)
     if scope.guard is not None:
         await scope.guard(ctx, tree, None)
     if verb != "create":
@@ -96,6 +98,7 @@ async def create_object(
         pending = scope.admission.check(attributes)
         if pending is not None:
             await pending
+        lifecycle.check_unstored(tree)
         try:
             return await _store(scope, tree, dry_run=options.dry_run, applied=applied)
         except errors.APIError as error:
@@ -113,8 +116,7 @@ def _own_metadata(tree: Tree, *, wipe: bool) -> None:
     """Metadata that may be changed. `wipe`: nothing is created on its way out."""
     metadata = tree["metadata"] = dict(tree.get("metadata") or {})
     if wipe:
-        for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
-            metadata.pop(name, None)
+        lifecycle.wipe(metadata)
 
 
 def _decoded(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions, *, applied: bool) -> Attributes:

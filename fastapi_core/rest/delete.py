@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from dataclasses import replace
 from typing import Any
 
 from fastapi_core import errors
@@ -114,21 +115,25 @@ async def delete_object(
 ) -> tuple[CachedObject, bool]:
     """Delete, or start to; (the object as it was last, whether it is gone). `admitted`: another request has let it pass."""
 
+    def shown(old: dict[str, Any]) -> DeleteOptions:
+        space = scope.definition.kind == "Namespace" and not scope.definition.group
+        return replace(options, uid=old["metadata"]["uid"]) if space and options.uid is None else options
+
     async def attempt(current: CachedObject) -> tuple[CachedObject, bool]:
         pending = scope.ready((current,))
         if pending is not None:
             await pending
         old = scope.view(current).tree()
         lifecycle.check_preconditions(old, scope.definition, options.uid, options.resource_version)
-        if not admitted:
-            attributes = Attributes(
-                "DELETE", scope.definition, "", namespace, name, None, old, options.dry_run, ctx, options=options
-            )
-            await scope.admission.mutate(attributes)
-            await scope.admission.validate(attributes)
         plan = lifecycle.plan_deletion(
             scope.definition, old, grace=options.grace, orphan=options.orphan, propagation=options.propagation
         )
+        if not admitted and not plan.pending:
+            attributes = Attributes(
+                "DELETE", scope.definition, "", namespace, name, None, old, options.dry_run, ctx, options=shown(old)
+            )
+            await scope.admission.mutate(attributes)
+            await scope.admission.validate(attributes)
         return await _carry_out(scope, current, plan, dry_run=options.dry_run)
 
     obj, gone = await retrying(scope.store, namespace, name, attempt)

@@ -63,7 +63,7 @@ def delete_options(tree: Tree, *, dry_run: bool) -> DeleteOptions:
         dry_run=list(tree.get("dryRun") or ()),
         grace=tree.get("gracePeriodSeconds"),
         orphan=tree.get("orphanDependents"),
-        propagation=tree.get("propagationPolicy") or "",
+        propagation=tree.get("propagationPolicy"),
         uid=preconditions.get("uid"),
         resource_version=preconditions.get("resourceVersion"),
     )
@@ -80,7 +80,7 @@ async def _evict(
 ) -> Response:
     namespace, name = ctx.info.namespace, ctx.info.name
     attributes = Attributes(
-        "CREATE", scope.definition, "eviction", namespace, name, eviction, None, options.dry_run, ctx, options=given
+        "CREATE", scope.definition, "eviction", namespace, name, eviction, None, given.dry_run, ctx, options=given
     )
     await scope.admission.mutate(attributes)
     await scope.admission.validate(attributes)

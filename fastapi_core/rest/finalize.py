@@ -24,7 +24,7 @@ def finalizer(scope: Scope) -> Endpoint:
         options = write_options(ctx.request.query, "UpdateOptions")
         tree = read_object(ctx, expected, options.field_validation)
         metadata = tree["metadata"] = dict(tree.get("metadata") or {})
-        check_name(ctx, metadata)
+        check_name(metadata, ctx.info.name)
         apply_defaults(scope.definition, tree)
         return _finalize(ctx, scope, tree, options)
 

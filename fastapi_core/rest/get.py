@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
+from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.codec.negotiate import MediaType
 from fastapi_core.http.exchange import Response
 from fastapi_core.request.context import Endpoint, RequestContext
 from fastapi_core.rest import render
-from fastapi_core.rest.options import revision_of
+from fastapi_core.rest.options import flag, revision_of
 from fastapi_core.rest.scope import Scope
 
 
@@ -20,7 +21,11 @@ def getter(scope: Scope) -> Endpoint:
     def get(ctx: RequestContext) -> Response | Awaitable[Response]:
         info = ctx.info
         media = render.media_type(ctx, scope)
-        version = info.first("resourceVersion") if info.query else ""
+        version = ""
+        if info.query:
+            version = info.first("resourceVersion")
+            if flag(info.query, "export"):
+                raise errors.bad_request("the export parameter, deprecated since v1.14, is no longer supported")
         if not version:
             pending = store.fresh()
         elif version == "0":
@@ -30,7 +35,7 @@ def getter(scope: Scope) -> Endpoint:
         if pending is not None:
             return _later(ctx, media, pending)
         obj = _find(ctx)
-        return render.one(ctx, scope, obj, media=media) if scope.is_ready((obj,)) else _readied(ctx, media, obj)
+        return _readied(ctx, media, obj) if scope.converts else render.one(ctx, scope, obj, media=media)
 
     def _find(ctx: RequestContext) -> CachedObject:
         info = ctx.info
@@ -41,9 +46,22 @@ def getter(scope: Scope) -> Endpoint:
 
     async def _later(ctx: RequestContext, media: MediaType, pending: Awaitable[None]) -> Response:
         await pending
-        return await _readied(ctx, media, _find(ctx))
+        obj = _find(ctx)
+        answer = _readied(ctx, media, obj) if scope.converts else render.one(ctx, scope, obj, media=media)
+        return answer if isinstance(answer, Response) else await answer
 
-    async def _readied(ctx: RequestContext, media: MediaType, obj: CachedObject) -> Response:
-        return render.one(ctx, scope, await scope.readied(obj), media=media)
+    def _readied(ctx: RequestContext, media: MediaType, obj: CachedObject) -> Response | Awaitable[Response]:
+        """Reads that are to be consistent have a webhook convert each time, others take what it has converted before."""
+        asked = ctx.info.query and ctx.info.first("resourceVersion")
+        pending = scope.ready((obj,)) if asked else scope.anew(obj)
+        if pending is None:
+            return render.one(ctx, scope, obj, media=media)
+        return _converted(ctx, media, obj, pending)
+
+    async def _converted(
+        ctx: RequestContext, media: MediaType, obj: CachedObject, pending: Awaitable[None]
+    ) -> Response:
+        await pending
+        return render.one(ctx, scope, obj, media=media)
 
     return get

@@ -134,7 +134,13 @@ def _deprecated_watch(scope: Scope, watches: WatchServer) -> Endpoint:
     """The old /watch/ paths: a watch whatever the query says."""
 
     def watch(ctx: RequestContext) -> Answer | Awaitable[Answer]:
-        return watches.start(ctx, scope, options.list_options(ctx.request.query, deprecated_watch=True))
+        asked = options.list_options(ctx.request.query, deprecated_watch=True)
+        name = ctx.info.name
+        if name and asked.field_selector:
+            matcher = scope.matcher(asked)
+            if matcher is not None and matcher.required("metadata.name") != name:
+                raise errors.bad_request("fieldSelector metadata.name doesn't match requested name")
+        return watches.start(ctx, scope, asked)
 
     return watch
 

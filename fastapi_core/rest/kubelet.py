@@ -213,7 +213,7 @@ def is_websocket(ctx: RequestContext) -> bool:
 
 def _stream_options(name: str, query: Query) -> list[tuple[str, str]]:
     if name == "portforward":
-        ports = query.get("ports") or ()
+        ports = _ports(query)
         for port in ports:
             if not port.isdigit():
                 raise errors.bad_request(f"strconv.ParseInt: parsing {errors.go_quote(port)}: invalid syntax")
@@ -224,11 +224,15 @@ def _stream_options(name: str, query: Query) -> list[tuple[str, str]]:
     return options
 
 
+def _ports(query: Query) -> list[str]:
+    return [port for ports in query.get("ports") or () for port in ports.split(",")]
+
+
 def _options(name: str, query: Query) -> Tree:
     """The query as the object that admission sees."""
     options: Tree = {"kind": STREAMS[name], "apiVersion": "v1"}
     if name == "portforward":
-        ports = [int(port) for port in query.get("ports") or () if port.isdigit()]
+        ports = [int(port) for port in _ports(query) if port.isdigit()]
         return {**options, "ports": ports} if ports else options
     options |= {ours: True for ours, _ in _STREAMS if flag(query, ours)}
     if first(query, "container"):

@@ -64,18 +64,28 @@ async def judged_page(scope: Scope, namespace: str, options: ListOptions, matche
 def read_page(scope: Scope, namespace: str, options: ListOptions, matcher: Matcher | None) -> Page | Awaitable[Page]:
     """The objects a list asks for; an awaitable when the cache has to catch up or history must be read."""
     store = scope.store
-    version = options.resource_version
-    revision = revision_of(version, listing=True)
+    version, limit = options.resource_version, options.limit
     if options.token:
         if version not in ("", "0"):
+            store.check_token(options.token)
             raise errors.bad_request("specifying resource version is not allowed when using continue")
-        return store.list(namespace, matcher, limit=options.limit, token=options.token)
-    exact = options.match == "Exact" or (revision > 0 and options.limit > 0 and not options.match)
-    limit = 0 if version == "0" and not exact else options.limit
+        return store.list(namespace, matcher, limit=0 if version else max(limit, 0), token=options.token)
+    revision = revision_of(version, listing=True)
+    if limit and matcher is not None and _one(scope, namespace, matcher):
+        limit = 0
+    exact = options.match == "Exact" or (revision > 0 and limit > 0 and not options.match)
+    if version == "0":
+        limit = 0
     pending = store.fresh() if not version else store.wait(revision)
     if pending is not None:
         return _after(pending, scope, namespace, matcher, limit, revision if exact else 0)
     return store.list(namespace, matcher, limit=max(limit, 0), exact=revision if exact else 0)
+
+
+def _one(scope: Scope, namespace: str, matcher: Matcher) -> bool:
+    """Whether a list is about a single object, which is never a page of anything."""
+    name = matcher.required("metadata.name")
+    return bool(name and (namespace or not scope.definition.namespaced) and not (set("/%") & set(name)))
 
 
 async def _after(

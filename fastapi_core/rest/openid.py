@@ -70,4 +70,4 @@ def routes(issuer: str, jwks_uri: Callable[[], str], keys: Callable[[], Sequence
 
             check_produced(accept.decode("latin-1"), (produced,))
 
-    return [(CONFIGURATION, {"GET": configuration}), (KEYS, {"GET": key_set})]
+    return [(CONFIGURATION + "{/}", {"GET": configuration}), (KEYS + "{/}", {"GET": key_set})]

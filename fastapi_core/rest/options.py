@@ -140,19 +140,9 @@ def _list_problems(options: ListOptions) -> list[FieldError]:
     problems = []
     if match:
         if not version:
-            problems.append(
-                FieldError(
-                    "Forbidden",
-                    "resourceVersionMatch",
-                    "resourceVersionMatch is forbidden unless resourceVersion is provided",
-                )
-            )
+            problems.append(_forbidden("resourceVersionMatch is forbidden unless resourceVersion is provided"))
         if options.token:
-            problems.append(
-                FieldError(
-                    "Forbidden", "resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided"
-                )
-            )
+            problems.append(_forbidden("resourceVersionMatch is forbidden when continue is provided"))
         if match not in ("Exact", "NotOlderThan"):
             problems.append(
                 FieldError(
@@ -160,45 +150,35 @@ def _list_problems(options: ListOptions) -> list[FieldError]:
                 )
             )
         if match == "Exact" and version == "0":
-            problems.append(
-                FieldError(
-                    "Forbidden",
-                    "resourceVersionMatch",
-                    'resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
-                )
-            )
+            problems.append(_forbidden('resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
     if options.send_initial is not None:
         problems.append(FieldError("Forbidden", "sendInitialEvents", "sendInitialEvents is forbidden for list"))
     return problems
 
 
+def _forbidden(text: str) -> FieldError:
+    return FieldError("Forbidden", "resourceVersionMatch", text)
+
+
 def _watch_problems(options: ListOptions) -> list[FieldError]:
+    match, initial = options.match, options.send_initial
+    if initial is None and not match and options.resource_version in ("", "0"):
+        # Such a watch begins with the present state, as if it had asked for that in the new way.
+        match, initial = "NotOlderThan", True
     problems = []
-    if options.match and options.send_initial is None:
-        problems.append(
-            FieldError(
-                "Forbidden",
-                "resourceVersionMatch",
-                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-            )
-        )
-    if options.send_initial is not None:
-        if options.match != "NotOlderThan":
+    if initial is not None and match != "NotOlderThan":
+        problems.append(_forbidden("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
+    if match:
+        if initial is None:
             problems.append(
-                FieldError(
-                    "Forbidden",
-                    "resourceVersionMatch",
-                    "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-                )
-                if not options.match
-                else FieldError(
-                    "Unsupported value", "resourceVersionMatch", 'supported values: "NotOlderThan"', options.match
-                )
+                _forbidden("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
+            )
+        if match != "NotOlderThan":
+            problems.append(
+                FieldError("Unsupported value", "resourceVersionMatch", 'supported values: "NotOlderThan"', match)
             )
         if options.token:
-            problems.append(FieldError("Forbidden", "continue", "continue is forbidden with sendInitialEvents"))
-    elif options.token:
-        problems.append(FieldError("Forbidden", "continue", "continue is forbidden for watch"))
+            problems.append(_forbidden("resourceVersionMatch is forbidden when continue is provided"))
     return problems
 
 
@@ -212,7 +192,9 @@ def revision_of(text: str, *, listing: bool = False) -> int:
     if not (text.isascii() and text.isdigit()) or int(text) > MAX_REVISION:
         quoted = errors.go_quote(text)
         message = f"resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax"
-        raise errors.bad_request(message) if listing else errors.APIError("", message, code=500)
+        if listing:
+            raise errors.bad_request(f"invalid resource version: {message}")
+        raise errors.APIError("", message, code=500)
     return int(text)
 
 

@@ -172,26 +172,15 @@ def page(ctx: RequestContext, scope: Scope, media: MediaType, listing: Page, *, 
             return document(ctx, media, custom_page(scope, listing, objects, selected=selected))
     if media.format == "protobuf":
         return binary(_binary_page(scope, media, listing, selected=selected))
-    # A source without versions (an extension's own) shows none.
-    version = str(listing.revision or "").encode()
-    more = b""
-    if listing.token:
-        more = b',"continue":"' + listing.token.encode() + b'"'
-        if not selected and listing.remaining > 0:
-            more += b',"remainingItemCount":' + str(listing.remaining).encode()
+    metadata = _list_metadata(listing, selected=selected)
     if not media.as_kind:
-        head = scope.list_head + version + b'"' + more + b'},"items":['
+        head = scope.list_head + metadata + b'},"items":['
         return document(ctx, media, list_document(head, scope.views(objects), b"]}\n", whole=scope.definition.custom))
     if media.as_kind == "Table":
-        metadata = b'{"resourceVersion":"%b"%b}' % (version, more)
-        return document(ctx, media, table(ctx, scope, media, objects, metadata))
-    opening = (
-        b'{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/%b","metadata":{"resourceVersion":"%b"%b},"items":'
-        % (
-            media.as_version.encode(),
-            version,
-            more,
-        )
+        return document(ctx, media, table(ctx, scope, media, objects, b"{%b}" % metadata))
+    opening = b'{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/%b","metadata":{%b},"items":' % (
+        media.as_version.encode(),
+        metadata,
     )
     # One join: such a list is long, and every copy of it costs as much as making it.
     parts = [opening]
@@ -203,6 +192,18 @@ def page(ctx: RequestContext, scope: Scope, media: MediaType, listing: Page, *, 
     else:
         parts.append(b"null}\n")
     return document(ctx, media, b"".join(parts))
+
+
+def _list_metadata(listing: Page, *, selected: bool) -> bytes:
+    """Members of a list's metadata. What is made anew for each request has no version, and says none."""
+    parts = []
+    if listing.revision:
+        parts.append(b'"resourceVersion":"%d"' % listing.revision)
+    if listing.token:
+        parts.append(b'"continue":"%b"' % listing.token.encode())
+        if not selected and listing.remaining > 0:
+            parts.append(b'"remainingItemCount":%d' % listing.remaining)
+    return b",".join(parts)
 
 
 def custom_page(scope: Scope, listing: Page, objects: list[CachedObject], *, selected: bool) -> bytes:
@@ -219,7 +220,7 @@ def custom_page(scope: Scope, listing: Page, objects: list[CachedObject], *, sel
 
 
 def _binary_page(scope: Scope, media: MediaType, listing: Page, *, selected: bool) -> bytes:
-    metadata: dict[str, Any] = {"resourceVersion": str(listing.revision)}
+    metadata: dict[str, Any] = {"resourceVersion": str(listing.revision)} if listing.revision else {}
     if listing.token:
         metadata["continue"] = listing.token
         if not selected and listing.remaining > 0:

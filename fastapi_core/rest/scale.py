@@ -137,12 +137,12 @@ def getter(scope: Scope) -> Endpoint:
 
     def get(ctx: RequestContext) -> Response | Awaitable[Response]:
         obj = scope.store.get(ctx.info.namespace, ctx.info.name)
-        if not scope.is_ready((obj,)):
-            return _later(ctx, obj)
-        return _answer(ctx, obj)
+        pending = scope.anew(obj)
+        return _answer(ctx, obj) if pending is None else _later(ctx, obj, pending)
 
-    async def _later(ctx: RequestContext, obj: CachedObject) -> Response:
-        return _answer(ctx, await scope.readied(obj))
+    async def _later(ctx: RequestContext, obj: CachedObject, pending: Awaitable[None]) -> Response:
+        await pending
+        return _answer(ctx, obj)
 
     def _answer(ctx: RequestContext, obj: CachedObject) -> Response:
         parent, scaling = scope.view(obj).tree(), _scaling(scope)

@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 _EXPRESSIVE = frozenset(
     {"admissionregistration.k8s.io", "apiextensions.k8s.io", "authorization.k8s.io", "resource.k8s.io"}
 )
+#: Kinds that say in words of their own that a field cannot be selected by.
+_UNSUPPORTED = {
+    ("batch", "Job"): 'field label "{name}" not supported for Job',
+    ("resource.k8s.io", "ResourceSlice"): "field label not supported for {version}, Kind=ResourceSlice: {name}",
+}
 _COMMON_FIELDS = {"metadata.name", "metadata.namespace"}
 
 
@@ -45,7 +50,7 @@ class Scope:
         guard: Guard | None = None,
     ) -> None:
         self.definition = definition
-        self.store = store
+        self.store = store.named(definition)
         self.admission = admission
         self.authorizer = authorizer
         """Asked again where one request turns out to be another verb; None: everything is allowed."""
@@ -55,7 +60,7 @@ class Scope:
         self.expressive = definition.custom or definition.group in _EXPRESSIVE
         """Whether checking an object may compile or evaluate expressions, which takes its time."""
         self.list_head = (
-            f'{{"kind":"{definition.list_kind}","apiVersion":"{self.group_version}","metadata":{{"resourceVersion":"'
+            f'{{"kind":"{definition.list_kind}","apiVersion":"{self.group_version}","metadata":{{'
         ).encode()
         self._to_storage = converter(definition, store.definition)
         self._from_storage = converter(store.definition, definition)
@@ -115,6 +120,10 @@ class Scope:
         """None when they are ready, else what makes them so."""
         return None
 
+    def anew(self, obj: CachedObject) -> Awaitable[None] | None:
+        """As `ready`, but what somebody else has to convert is converted again."""
+        return None
+
     def judges_views(self, matcher: Matcher | None) -> bool:
         """Whether objects have to be ready before a matcher can judge them."""
         return False
@@ -155,7 +164,8 @@ class Scope:
 
     def _unsupported(self, name: str) -> str:
         if self.definition.selectable_fields:
-            return f"field label not supported: {name}"
+            text = _UNSUPPORTED.get((self.definition.group, self.definition.kind), "field label not supported: {name}")
+            return text.format(name=name, version=self.group_version)
         return f'{errors.go_quote(name)} is not a known field selector: only "metadata.name", "metadata.namespace"'
 
     def not_found(self, name: str) -> errors.APIError:

@@ -49,7 +49,7 @@ def updater(scope: Scope, subresource: str = "") -> Endpoint:
         options = write_options(ctx.request.query, "UpdateOptions")
         tree = read_object(ctx, expected, options.field_validation)
         metadata = tree["metadata"] = dict(tree.get("metadata") or {})
-        check_name(ctx, metadata)
+        check_name(metadata, ctx.info.name)
         settle_namespace(scope, ctx.info.namespace, metadata)
         apply_defaults(scope.definition, tree)
         return _put(ctx, scope, media, tree, options, subresource)
@@ -57,19 +57,8 @@ def updater(scope: Scope, subresource: str = "") -> Endpoint:
     return update
 
 
-def check_name(ctx: RequestContext, metadata: Tree) -> None:
-    name, url = metadata.get("name") or "", ctx.info.name
-    if not name:
-        raise errors.bad_request(
-            f"the name of the object ({url} based on URL) was undeterminable: name must be provided"
-        )
-    if name != url:
-        raise errors.bad_request(f"the name of the object ({name}) does not match the name on the URL ({url})")
-
-
-def check_identity(scope: Scope, tree: Tree, name: str, namespace: str) -> None:
-    """Neither a patch nor the update of a subresource can move an object to another name or namespace."""
-    metadata = tree.setdefault("metadata", {})
+def check_name(metadata: Tree, name: str) -> None:
+    """An object is written under its own name."""
     given = metadata.get("name") or ""
     if not given:
         raise errors.bad_request(
@@ -77,6 +66,12 @@ def check_identity(scope: Scope, tree: Tree, name: str, namespace: str) -> None:
         )
     if given != name:
         raise errors.bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+
+
+def check_identity(scope: Scope, tree: Tree, name: str, namespace: str) -> None:
+    """Neither a patch nor the update of a subresource can move an object to another name or namespace."""
+    metadata = tree.setdefault("metadata", {})
+    check_name(metadata, name)
     if scope.definition.namespaced and (metadata.get("namespace") or "") != namespace:
         if metadata.get("namespace"):
             raise errors.bad_request(
@@ -154,7 +149,7 @@ async def write(
             ctx.warn(warning)
         if not applied:
             scope.tracker(subresource).update(old, tree, manager_of(ctx, options), lifecycle.timestamp())
-        _check_version(scope, tree, old, replace=replace)
+        _check_uid(scope, tree, old, asked=replace)
         attributes, tree = await _gate(ctx, scope, tree, old, options, subresource, prepare, shown)
         stored = scope.to_storage(tree)
         try:
@@ -202,8 +197,10 @@ async def _gate(
         await pending
     if shown is None:
         tree = attributes.object or tree
+        tree.setdefault("metadata", {})
     elif attributes.object is not None and attributes.object is not seen:
         tree = shown.take(tree, attributes.object)
+    _check_version(scope, tree, old)
     if scope.guard is not None:
         await scope.guard(ctx, tree, old)
     _keep_times(tree, old)
@@ -233,18 +230,19 @@ def _keep_times(tree: Tree, old: Tree) -> None:
         metadata["managedFields"] = known
 
 
-def _check_version(scope: Scope, tree: Tree, old: Tree, *, replace: bool) -> None:
-    """resourceVersion and uid of the new object against the current one."""
+def _check_uid(scope: Scope, tree: Tree, old: Tree, *, asked: bool) -> None:
+    """The uid of the client's object against that of the current one; a patch has none of its own (`asked`)."""
+    uid, known = tree["metadata"].get("uid"), old["metadata"].get("uid", "")
+    if asked and uid and uid != known:
+        text = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {known}"
+        raise errors.conflict(scope.definition.plural, scope.definition.group, old["metadata"]["name"], text)
+
+
+def _check_version(scope: Scope, tree: Tree, old: Tree) -> None:
+    """resourceVersion of the object that admission has let in against the current one."""
     definition = scope.definition
     metadata, previous = tree["metadata"], old["metadata"]
     name = previous["name"]
-    if replace and metadata.get("uid") and metadata["uid"] != previous["uid"]:
-        raise errors.conflict(
-            definition.plural,
-            definition.group,
-            name,
-            f"Precondition failed: UID in precondition: {metadata['uid']}, UID in object meta: {previous['uid']}",
-        )
     version = metadata.get("resourceVersion") or "0"
     if version == "0":
         if not definition.unconditional_update:

@@ -38,19 +38,26 @@ else:
 MAX_BUFFERED = 16 << 20
 BOOKMARK_PERIOD = 60.0
 BOOKMARK_BEFORE_END = 2.0
+CONVERSION_PATIENCE = 30.0
+"""Seconds for which a failing conversion webhook holds events up before the watch ends with its error."""
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
 class WatchServer:
-    """All watches of the process. `min_timeout` seconds is the least a watch without timeoutSeconds lasts (up to twice)."""
+    """All watches of the process. `min_timeout` seconds is the least a watch without timeoutSeconds lasts (up to twice).
+
+    `gone`: no client can have been told this revision or an older one, so a watch from there is too old.
+    """
 
     def __init__(
         self,
         min_timeout: float,
         observe: Callable[[Scope, int, int], None] | None = None,
         terminated: Callable[[Scope], None] | None = None,
+        gone: int = 0,
     ) -> None:
         self.min_timeout = min_timeout
+        self.gone = gone
         self.observe = observe
         self.terminated = terminated
         self._open: set[Watch] = set()
@@ -166,6 +173,9 @@ class Watch:
             if initial:
                 self._send_initial()
                 self._subscribe(self._sent)
+            elif 0 < revision <= self.server.gone:
+                self._sent = revision
+                self._fail(StorageError(Code.COMPACTED, revision=self.server.gone + 1))
             else:
                 self._subscribe(revision or self.scope.store.cache.revision)
 
@@ -239,7 +249,7 @@ class Watch:
             if before is not None:
                 await asyncio.wait([before])
             try:
-                found = await self._ready(events)
+                found = await self._in_time(events, 0.0 if end_of_initial is not None else CONVERSION_PATIENCE)
             except errors.APIError as error:
                 if self._writer is not None and not self._writer.closed:
                     self._writer.write_framed(self._frames.error(error.to_status()))
@@ -257,6 +267,19 @@ class Watch:
                 self._converting = None
 
         self._converting = asyncio.get_running_loop().create_task(convert())
+
+    async def _in_time(self, events: list[WatchEvent], patience: float) -> list[WatchEvent]:
+        """As `_ready`, asked again for some seconds: one failure of a webhook does not end every watch."""
+        loop = asyncio.get_running_loop()
+        end, pause = loop.time() + patience, 0.5
+        while True:
+            try:
+                return await self._ready(events)
+            except errors.APIError:
+                if loop.time() + pause > end or self._done:
+                    raise
+            await asyncio.sleep(pause)
+            pause *= 2
 
     async def _ready(self, events: list[WatchEvent]) -> list[WatchEvent]:
         """Those of the events that are selected, with objects that can be shown."""

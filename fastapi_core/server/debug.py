@@ -48,10 +48,12 @@ def routes(stalls: Stalls | None) -> list[Route]:
     lines.append("profile: what the event loop spends its time on, folded stacks; ?seconds=30")
     listing = "/debug/pprof/\n\n" + "\n".join(lines) + "\n"
     found: list[Route] = [
-        ("/debug/pprof", {ANY: lambda ctx: Response(301, [(b"Location", b"/debug/pprof/")])}),
+        ("/debug/pprof", {ANY: _to_profiles}),
         ("/debug/pprof/", {ANY: lambda ctx: _plain(listing)}),
         ("/debug/pprof/profile", {ANY: profiler.endpoint}),
-        ("/debug/flags", {ANY: lambda ctx: _plain("/debug/flags/\n\nv: PUT sets the verbosity of the logs\n")}),
+        ("/debug/pprof/{profile...}", {ANY: lambda ctx: text(404, "Unknown profile")}),
+        ("/debug/flags", {ANY: _flags}),
+        ("/debug/flags/", {ANY: _flags}),
         ("/debug/flags/v", {ANY: _not_acceptable, "PUT": set_verbosity}),
     ]
     found += [(f"/debug/pprof/{name}", {ANY: endpoint}) for name, (_, endpoint) in profiles.items()]
@@ -63,8 +65,20 @@ def _plain(body: str) -> Response:
     return Response(200, headers, body.encode("utf-8", "replace"), compress=True)
 
 
+def _to_profiles(ctx: RequestContext) -> Answer:
+    body = b'<a href="/debug/pprof/">Found</a>.\n\n' if ctx.request.method in ("GET", "HEAD") else b""
+    kind = [(b"Content-Type", b"text/html; charset=utf-8")] if body else []
+    return Response(302, [(b"Location", b"/debug/pprof/"), *kind], body)
+
+
+def _flags(ctx: RequestContext) -> Answer:
+    body = b"<html>\n<head><title>/debug/flags/</title></head>\n<body>v: PUT sets the verbosity of the logs</body>\n</html>\n"
+    return Response(200, [(b"Content-Type", b"text/html; charset=utf-8")], body)
+
+
 def _not_acceptable(ctx: RequestContext) -> Answer:
-    return text(406, "Not Acceptable")
+    headers = [(b"Content-Type", b"text/plain"), (b"X-Content-Type-Options", b"nosniff")]
+    return Response(406, headers, b"unsupported http method\n")
 
 
 def set_verbosity(ctx: RequestContext) -> Answer:

@@ -50,4 +50,7 @@ def metrics_routes(metrics: Metrics, *, may_reset: bool = True) -> list[Route]:
     def slis(ctx: RequestContext) -> Answer:
         return Response(200, [(b"Content-Type", CONTENT_TYPE)], metrics.slis())
 
-    return [("/metrics", {ANY: show, "DELETE": reset if may_reset else show}), ("/metrics/slis", {ANY: slis})]
+    return [
+        ("/metrics", {ANY: show, "DELETE": reset if may_reset else show}),
+        ("/metrics/slis", {ANY: slis, "DELETE": reset if may_reset else slis}),
+    ]

@@ -49,6 +49,27 @@ _RULE: Final = (
     ("OptionalOldSelf", "optionalOldSelf", None),
 )
 
+_COLUMN: Final = (
+    ("Name", "name", ""),
+    ("Type", "type", ""),
+    ("Format", "format", ""),
+    ("Description", "description", ""),
+    ("Priority", "priority", 0),
+    ("JSONPath", "jsonPath", ""),
+)
+_SCALE: Final = (
+    ("SpecReplicasPath", "specReplicasPath", ""),
+    ("StatusReplicasPath", "statusReplicasPath", ""),
+    ("LabelSelectorPath", "labelSelectorPath", None),
+)
+_VERSION: Final = (
+    ("Name", "name", ""),
+    ("Served", "served", False),
+    ("Storage", "storage", False),
+    ("Deprecated", "deprecated", False),
+    ("DeprecationWarning", "deprecationWarning", None),
+)
+
 Form = dict[str, Any]
 
 
@@ -117,3 +138,25 @@ def _or_bool(value: Any) -> Form | None:
     if isinstance(value, bool):
         return {"Allows": value, "Schema": None}
     return {"Allows": True, "Schema": schema(value)}
+
+
+def versions(trees: list[Mapping[str, Any]]) -> list[Form] | None:
+    """The versions of a definition."""
+    return [_version(tree) for tree in trees] or None
+
+
+def _version(tree: Mapping[str, Any]) -> Form:
+    holder, parts = tree.get("schema"), tree.get("subresources")
+    columns, fields = tree.get("additionalPrinterColumns"), tree.get("selectableFields")
+    scale = None if parts is None else parts.get("scale")
+    return {
+        **_pick(tree, _VERSION),
+        "Schema": None if holder is None else {"OpenAPIV3Schema": schema(holder.get("openAPIV3Schema"))},
+        "Subresources": None
+        if parts is None
+        else {"Status": parts.get("status"), "Scale": None if scale is None else _pick(scale, _SCALE)},
+        "AdditionalPrinterColumns": None if columns is None else [_pick(column, _COLUMN) for column in columns],
+        "SelectableFields": None
+        if fields is None
+        else [_pick(field, (("JSONPath", "jsonPath", ""),)) for field in fields],
+    }

@@ -12,7 +12,8 @@ PACKAGE = Path(__file__).resolve().parents[2] / "fastapi_core"
 PUBLIC = {
     "errors.py": {
         "APIError", "CAUSE_REASONS", "FieldError", "OMITTED", "REASON_CODES", "already_exists", "bad_request", "conflict",
-        "expired", "forbidden", "go_float", "go_quote", "go_value", "internal", "invalid", "method_not_allowed", "no_such_resource",
+        "expired", "forbidden", "go_float", "go_json_number",
+        "go_quote", "go_value", "internal", "invalid", "method_not_allowed", "no_such_resource",
         "not_acceptable", "not_found", "qualified", "timeout", "too_large", "too_large_resource_version", "unauthorized",
         "unsupported_media_type",
     },

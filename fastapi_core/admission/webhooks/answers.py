@@ -25,6 +25,7 @@ _TEXTS = {
     503: "the server is currently unable to handle the request",
     504: "the server was unable to return a response in the time allotted, but may still be processing the request",
 }
+_WANTED = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
 #: Statuses whose text is the server's.
 _THEIRS = (403, 406, 415)
 
@@ -42,7 +43,8 @@ def answered(status: int, content_type: str, body: bytes) -> dict[str, Any]:
     if not 200 <= status <= 206:
         raise _refused(status, content_type, body)
     if not body:
-        raise RequestError(f"0-length response with status code: {status} and content type: {content_type}")
+        told = content_type or "application/json"
+        raise RequestError(f"0-length response with status code: {status} and content type: {told}")
     try:
         tree: Any = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -50,8 +52,10 @@ def answered(status: int, content_type: str, body: bytes) -> dict[str, Any]:
             tree = json_codec.parse(body).tree
         except DecodeError as error:
             raise RequestError(f"couldn't get version/kind; json parse error: {error}") from None
+    if tree is None:
+        return {}
     if not isinstance(tree, dict):
-        text = f"json: cannot unmarshal {_noun(tree)} into Go value of type struct {{ APIVersion string; Kind string }}"
+        text = f"json: cannot unmarshal {_noun(tree)} into Go value of type {_WANTED}"
         raise RequestError(f"couldn't get version/kind; json parse error: {text}")
     return tree
 

@@ -11,9 +11,9 @@ from urllib.parse import quote, urlsplit
 
 from fastapi_core.admission.webhooks.answers import RequestError, answered
 from fastapi_core.admission.webhooks.credentials import Credentials
+from fastapi_core.admission.webhooks.letter import Letter
 from fastapi_core.authn.outbound import Identity, client_tls, load_pair
-from fastapi_core.errors import timeout as timed_out
-from fastapi_core.http.asking import ask
+from fastapi_core.errors import Overtime
 from fastapi_core.http.client import BodyError, Target, UpstreamError
 from fastapi_core.http.pool import Pool
 from fastapi_core.records import dataclass
@@ -26,7 +26,7 @@ ANSWER_LIMIT = 8 << 20
 KEPT = 25
 #: Servers remembered with their TLS settings; the oldest goes first.
 _MEMORY = 200
-AGENT = "kube-apiserver-admission"
+_FIELDS = b"User-Agent: kube-apiserver-admission\r\nAccept: application/json, */*\r\nContent-Type: application/json\r\n"
 
 
 class CallError(Exception):
@@ -41,7 +41,6 @@ class CallError(Exception):
 class Server:
     """Where the webhooks of one client configuration are. `service` (namespace, name, port) is resolved anew for each call."""
 
-    url: str
     path: str
     authority: str
     host: str
@@ -50,14 +49,10 @@ class Server:
     identity: Identity
     service: tuple[str, str, int] | None
 
-    def head(self, seconds: int, length: int) -> bytes:
-        """The head of the request, for `seconds` of patience."""
-        lines = [
-            f"POST {self.path}?timeout={seconds}s HTTP/1.1\r\nHost: {self.authority}\r\nUser-Agent: {AGENT}\r\n"
-            f"Content-Length: {length}\r\nAccept: application/json, */*\r\nContent-Type: application/json\r\n".encode()
-        ]
-        lines += [b"%b: %b\r\n" % header for header in (*self.identity.headers, *self._token())]
-        return b"".join(lines) + b"\r\n"
+    def letter(self, seconds: int, body: bytes) -> Letter:
+        """The question, for `seconds` of patience."""
+        fields = b"".join([b"%b: %b\r\n" % header for header in (*self.identity.headers, *self._token())])
+        return Letter(self.authority, f"{self.path}?timeout={seconds}s", _FIELDS + fields, body)
 
     def _token(self) -> list[tuple[bytes, bytes]]:
         path = self.identity.token_file
@@ -112,28 +107,27 @@ class Caller:
                 load_pair(tls, *identity.pair)
         except (ValueError, ssl.SSLError) as error:
             raise CallError(f"could not get REST client: unable to load root certificates: {error}", 500) from None
-        return Server(f"https://{authority}{path}", path, authority, host, port, tls, identity, named)
+        return Server(path, authority, host, port, tls, identity, named)
 
     async def ask(self, server: Server, body: bytes, patience: float, left: float | None) -> Tree:
         """The document a webhook answers within `patience` seconds, or the `left` ones of the whole request.
 
-        Raises CallError; APIError Timeout when it is the request whose time is over."""
+        Raises CallError; Overtime when it is the request whose time is over."""
         seconds = patience if left is None else min(patience, left)
         rounded = max(ceil(seconds), 1)
-        request = server.head(rounded, len(body)) + body
-        url = f"{server.url}?timeout={rounded}s"
+        letter = server.letter(rounded, body)
         try:
             async with asyncio.timeout(seconds):
-                answer = await ask(self._pool, self._target(server), request, limit=ANSWER_LIMIT)
+                answer = await letter.answer(self._pool, self._target(server), ANSWER_LIMIT)
         except TimeoutError:
             if left is not None and left <= patience:
-                raise timed_out("request did not complete within requested timeout") from None
-            raise CallError(f'failed to call webhook: Post "{url}": context deadline exceeded') from None
+                raise Overtime() from None
+            raise CallError(f'failed to call webhook: Post "{letter.url}": context deadline exceeded') from None
         except BodyError as error:
             text = f"unexpected error when reading response body. Please retry. Original error: {error}"
             raise CallError(f"failed to call webhook: {text}") from None
         except (UpstreamError, ServiceError, UnicodeError) as error:
-            raise CallError(f'failed to call webhook: Post "{url}": {error}') from None
+            raise CallError(f'failed to call webhook: Post "{letter.url}": {error}') from None
         try:
             return answered(answer.status, answer.header(b"content-type").decode("latin-1"), answer.body)
         except RequestError as error:

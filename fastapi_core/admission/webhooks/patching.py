@@ -70,23 +70,26 @@ def _first(tree: Tree, steps: list[Tree]) -> str:
 
 def _text(step: Tree, cause: str) -> str:
     name, path, source = step.get("op") or "unknown", step.get("path"), step.get("from")
+    if path is None and name in _NOWHERE:
+        return f"{name} operation failed to decode path: missing value"
     if cause.startswith(_MISSING) and name in _NOWHERE:
         return _NOWHERE[name].format(path=path, source=source) + ": missing value"
     if name not in _NOWHERE or (name == "test" and cause.startswith("testing value")):
         return cause
     if cause.startswith("Unable to remove nonexistent key"):
+        if name == "move":
+            path = str(source).rpartition("/")[2]
         cause += ": missing value"
     shown = "remove" if name == "replace" else name
     return f"error in {shown} for path: '{path}': {cause}"
 
 
 def check_kind(tree: Tree, kind: str, version: str) -> None:
-    """A patch cannot turn an object into another kind."""
-    if tree.get("kind") != kind or tree.get("apiVersion") != version:
-        raise internal(
-            f"no kind {go_quote(str(tree.get('kind') or ''))} of version {go_quote(str(tree.get('apiVersion') or ''))} "
-            f"is expected, but {kind} of {version}"
-        )
+    """A patch cannot turn an object into another kind; what it leaves out stays."""
+    found, known = tree.get("kind") or kind, tree.get("apiVersion") or version
+    if found != kind or known != version:
+        text = f"no kind {go_quote(str(found))} is registered for version {go_quote(str(known))}"
+        raise internal(f'{text} in scheme "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"')
 
 
 def owners_problem(entries: Any) -> str:

@@ -15,7 +15,7 @@ from fastapi_core.admission.webhooks.caller import Caller, CallError
 from fastapi_core.admission.webhooks.hooks import Hook, Hooks, Match, exempt
 from fastapi_core.admission.webhooks.review import Response, ReviewError
 from fastapi_core.admission.webhooks.views import Convert, Defaults, View
-from fastapi_core.errors import APIError, forbidden, go_quote, internal, timeout
+from fastapi_core.errors import APIError, Overtime, forbidden, go_quote, internal
 from fastapi_core.meta.names import qualified_name
 from fastapi_core.obs import logs
 from fastapi_core.registry.definition import ResourceDefinition
@@ -80,6 +80,7 @@ class WebhookPlugin(Plugin):
             except evaluation.FailedError as error:
                 self._metrics.condition_errors.labels(*labels).inc()
                 if match.hook.ignore:
+                    self._metrics.condition_exclusions.labels(*labels).inc()
                     return False
                 definition = attributes.definition
                 raise forbidden(definition.plural, definition.group, attributes.name, str(error)) from None
@@ -177,7 +178,7 @@ def _left(attributes: Attributes) -> float | None:
         return None
     left = deadline - asyncio.get_running_loop().time()
     if left <= 0:
-        raise timeout("request did not complete within requested timeout")
+        raise Overtime()
     return left
 
 

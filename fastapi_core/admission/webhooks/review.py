@@ -108,8 +108,11 @@ def understood(version: str, uid: str, tree: Tree, *, mutating: bool) -> Respons
     wanted = f"{GROUP}/{version}"
     if not isinstance(kind, str) or not isinstance(api, str):
         raise RequestError("couldn't get version/kind; json parse error: json: cannot unmarshal into a Go string")
+    if kind == "Status" and api == "v1":
+        raise RequestError(f"converting (v1.Status) to ({version}.{KIND}): unknown conversion")
     if (kind and kind != KIND) or (api and api not in (f"{GROUP}/{known}" for known in VERSIONS)):
-        raise RequestError(f"no kind {go_quote(kind or KIND)} is registered for version {go_quote(api or wanted)}")
+        text = f"no kind {go_quote(kind or KIND)} is registered for version {go_quote(api or wanted)}"
+        raise RequestError(f'{text} in scheme "k8s.io/apiserver/pkg/util/webhook/client.go:71"')
     if api and api != wanted:
         other = api.rpartition("/")[2]
         raise RequestError(f"converting ({other}.{KIND}) to ({version}.{KIND}): unknown conversion")

@@ -62,7 +62,8 @@ class Views:
             new = await new if isinstance(new, Awaitable) else new
             old = await old if isinstance(old, Awaitable) else old
         except APIError as error:
-            raise internal(error.message) from error
+            # Once for the failed conversion, once for the call that could not be made.
+            raise internal(internal(error.message).message) from error
         return self._made(match, new, old)
 
     def _converted(self, tree: Tree | None, match: Match) -> Tree | Awaitable[Tree] | None:

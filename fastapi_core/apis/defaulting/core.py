@@ -80,7 +80,8 @@ def _affinity(tree: Tree) -> None:
 
 
 def _exposed(tree: Tree) -> bool:
-    return tree.get("type") in ("LoadBalancer", "NodePort") or bool(tree.get("externalIPs"))
+    kind = tree.get("type")
+    return kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and bool(tree.get("externalIPs")))
 
 
 def _balancer_mode(tree: Tree) -> None:

@@ -129,6 +129,17 @@ _WEBHOOK = absent(
     failurePolicy="Fail", matchPolicy="Equivalent", namespaceSelector={}, objectSelector={}, timeoutSeconds=10
 )
 
+
+def _template_generation(tree: Tree) -> None:
+    """Daemon sets count changes of their template in an annotation that is always there; whoever writes one owns it."""
+    metadata: Tree = tree.setdefault("metadata", {})
+    annotations = metadata.get("annotations")
+    if not annotations or _GENERATION not in annotations:
+        metadata["annotations"] = {**(annotations or {}), _GENERATION: "0"}
+
+
+_GENERATION = "deprecated.daemonset.template.generation"
+
 #: Type -> its rules, run before those of its members.
 RULES: dict[str, tuple[Rule, ...]] = {
     "apps/v1.DeploymentSpec": (absent(replicas=1, revisionHistoryLimit=10, progressDeadlineSeconds=600),),

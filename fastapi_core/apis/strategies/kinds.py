@@ -10,6 +10,9 @@ from fastapi_core.meta import names, time
 from fastapi_core.registry.metadata import qualified_finalizer
 from fastapi_core.request.context import User
 
+_HOSTNAME = "kubernetes.io/hostname"
+
+
 # Namespaces
 
 
@@ -55,6 +58,27 @@ def prepare_limit_range(new: Tree, old: Tree | None) -> None:
     metadata: Tree = new["metadata"]
     if old is None and not metadata.get("name"):
         metadata["name"] = metadata["uid"]
+
+
+# Endpoints
+
+
+def prepare_endpoint_slice(new: Tree, old: Tree | None) -> None:
+    """The topology of the first versions goes with the first change; a node it named moves into its own member."""
+    before = (old or {}).get("endpoints") or []
+    endpoints = new.get("endpoints") or []
+    if not any(item.get("deprecatedTopology") for item in endpoints) or (old is not None and endpoints == before):
+        return
+    known = {(item.get("deprecatedTopology") or {}).get(_HOSTNAME) for item in before}
+    kept = []
+    for item in endpoints:
+        topology = item.get("deprecatedTopology") or {}
+        node = topology.get(_HOSTNAME)
+        item = {name: value for name, value in item.items() if name != "deprecatedTopology"}
+        if node and node in known and item.get("nodeName") is None and not names.dns1123_subdomain(node):
+            item["nodeName"] = node
+        kept.append(item)
+    new["endpoints"] = kept
 
 
 # Workloads

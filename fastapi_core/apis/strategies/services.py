@@ -25,37 +25,66 @@ def wants_health_port(spec: Tree) -> bool:
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
-def prepare(new: Tree, old: Tree | None) -> None:
-    """Keep what an update leaves out, drop what its type no longer has."""
+def wants_ports(spec: Tree) -> bool:
+    """Whether services of this type may have node ports."""
+    return spec.get("type") in ("NodePort", "LoadBalancer")
+
+
+def begin(new: Tree, old: Tree | None) -> None:
+    """What comes before allocation: keep what an update leaves out, bring the two members for addresses together."""
     spec: Tree = new.setdefault("spec", {})
-    before: Tree = (old or {}).get("spec") or {}
-    if old is not None:
-        if spec.get("ports"):
-            # A patch shares with the old object what it leaves alone; ports are given numbers here and by the allocator.
-            spec["ports"] = [dict(port) for port in spec["ports"]]
-        stated = spec.get("clusterIP")
-        if stated and stated != before.get("clusterIP") and spec.get("clusterIPs") in (None, before.get("clusterIPs")):
-            spec["clusterIPs"] = [stated]
-        _keep_allocated(spec, before)
-        _drop_unneeded(spec, before)
-    if not has_address(spec):
+    if old is None:
+        if spec.get("clusterIP") and not spec.get("clusterIPs"):
+            spec["clusterIPs"] = [spec["clusterIP"]]
         return
-    if spec.get("clusterIP") and not spec.get("clusterIPs"):
-        spec["clusterIPs"] = [spec["clusterIP"]]
+    before: Tree = old.get("spec") or {}
+    if spec.get("ports"):
+        # A patch shares with the old object what it leaves alone; ports are given numbers here and by the allocator.
+        spec["ports"] = [dict(port) for port in spec["ports"]]
+    _keep_allocated(spec, before)
+    _align(spec, before)
+
+
+def prepare(new: Tree, old: Tree | None) -> None:
+    """Begin, unless the allocator has, and drop what the type of a changed service no longer has."""
+    begin(new, old)
+    if old is not None:
+        _drop_unneeded(new["spec"], old.get("spec") or {})
+        if new["spec"].get("type") != "LoadBalancer" and (new.get("status") or {}).get("loadBalancer"):
+            new["status"] = {**new["status"], "loadBalancer": {}}
+
+
+def canonicalize(new: Tree, old: Tree | None) -> None:
+    """A name elsewhere has no traffic of its own, whatever was said about it."""
+    if (new.get("spec") or {}).get("type") == "ExternalName":
+        new["spec"].pop("internalTrafficPolicy", None)
+
+
+def _align(spec: Tree, before: Tree) -> None:
+    """Whoever changes only the single address means the list, too."""
+    first, earlier = spec.get("clusterIP") or "", before.get("clusterIP") or ""
+    several, several_before = spec.get("clusterIPs") or [], before.get("clusterIPs") or []
+    if several_before and not several and first == earlier:
+        spec["clusterIPs"] = several_before
+    elif first != earlier and several == several_before:
+        if first:
+            spec["clusterIPs"] = [first]
+        else:
+            spec.pop("clusterIPs", None)
 
 
 def _keep_allocated(spec: Tree, before: Tree) -> None:
     if has_address(spec) and has_address(before):
-        for member in _ADDRESS_MEMBERS:
-            stated = spec.get(member)
-            if not stated and before.get(member) and (stated is None or member != "ipFamilyPolicy"):
+        for member in ("clusterIP", "clusterIPs"):
+            if not spec.get(member) and before.get(member):
                 spec[member] = before[member]
     if wants_node_ports(spec) and wants_node_ports(before):
         known = {port.get("name") or "": port.get("nodePort") for port in before.get("ports") or ()}
-        stated = {port.get("nodePort") for port in spec.get("ports") or ()}
+        used = {port.get("nodePort") for port in before.get("ports") or ()}
+        used &= {port.get("nodePort") for port in spec.get("ports") or ()}
         for port in spec.get("ports") or ():
             earlier = known.get(port.get("name") or "")
-            if not port.get("nodePort") and earlier and earlier not in stated:
+            if not port.get("nodePort") and earlier and earlier not in used:
                 port["nodePort"] = earlier
     if wants_health_port(spec) and wants_health_port(before) and not spec.get("healthCheckNodePort"):
         keep(spec, before, "healthCheckNodePort")
@@ -64,24 +93,25 @@ def _keep_allocated(spec: Tree, before: Tree) -> None:
 def _drop_unneeded(spec: Tree, before: Tree) -> None:
     """What only the old type had goes, unless the user has just changed it (then validation says so)."""
     if has_address(before) and not has_address(spec):
+        same = all((spec.get(member) or None) == (before.get(member) or None) for member in ("clusterIP", "clusterIPs"))
         for member in _ADDRESS_MEMBERS:
-            if spec.get(member) == before.get(member):
+            if same if member.startswith("clusterIP") else spec.get(member) == before.get(member):
                 spec.pop(member, None)
-    if wants_node_ports(before) and not wants_node_ports(spec):
+    if wants_ports(before) and not wants_ports(spec):
         known = {port.get("nodePort") for port in before.get("ports") or ()}
-        for port in spec.get("ports") or ():
-            if port.get("nodePort") in known:
-                port.pop("nodePort", None)
-    if wants_health_port(before) and not wants_health_port(spec):
-        spec.pop("healthCheckNodePort", None)
-    kind = spec.get("type")
-    unneeded = []
-    if not has_address(spec):
-        unneeded.append("internalTrafficPolicy")
-    if kind != "LoadBalancer":
+        if all(port.get("nodePort") in known for port in spec.get("ports") or () if port.get("nodePort")):
+            spec["ports"] = [{k: v for k, v in port.items() if k != "nodePort"} for port in spec.get("ports") or ()]
+    unneeded = ["healthCheckNodePort"] if wants_health_port(before) and not wants_health_port(spec) else []
+    if before.get("type") == "LoadBalancer" and spec.get("type") != "LoadBalancer":
         unneeded += ["allocateLoadBalancerNodePorts", "loadBalancerClass"]
-    if kind not in ("NodePort", "LoadBalancer") and not (kind == "ClusterIP" and spec.get("externalIPs")):
+    if exposed(before) and not exposed(spec):
         unneeded.append("externalTrafficPolicy")
     for member in unneeded:
         if spec.get(member) == before.get(member):
             spec.pop(member, None)
+
+
+def exposed(spec: Tree) -> bool:
+    """Whether a service of this sort can be reached from outside of the cluster."""
+    kind = spec.get("type")
+    return kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and bool(spec.get("externalIPs")))

@@ -66,7 +66,7 @@ _SPECIAL: dict[tuple[str, str], Special] = {
     ("", "PersistentVolume"): Special(prepare=kinds.prepare_volume, prepare_status=kinds.prepare_volume_status),
     ("", "PersistentVolumeClaim"): Special(prepare=kinds.prepare_claim),
     ("", "Pod"): Special(prepare=pods.prepare, prepare_status=pods.prepare_status, canonicalize=pods.canonicalize),
-    ("", "Service"): Special(prepare=services.prepare),
+    ("", "Service"): Special(prepare=services.prepare, canonicalize=services.canonicalize),
     ("apps", "DaemonSet"): Special(prepare=kinds.prepare_daemon_set),
     ("apps", "Deployment"): Special(prepare_status=kinds.keep_labels),
     ("apps", "StatefulSet"): Special(prepare=kinds.prepare_stateful_set),
@@ -88,6 +88,7 @@ _SPECIAL: dict[tuple[str, str], Special] = {
     ("certificates.k8s.io", "CertificateSigningRequest"): Special(
         prepare=kinds.prepare_request, requester=kinds.fill_requester
     ),
+    ("discovery.k8s.io", "EndpointSlice"): Special(prepare=kinds.prepare_endpoint_slice),
     ("networking.k8s.io", "Ingress"): Special(warnings=kinds.ingress_warnings),
 }
 _PLAIN = Special()

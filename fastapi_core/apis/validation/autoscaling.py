@@ -18,19 +18,20 @@ _MEMBERS: Final = {
 _ONLY: Final = "must populate the given metric source only"
 
 
-def _reference(tree: Tree, path: str, report: Report, *, grouped: bool) -> None:
+def _reference(tree: Tree, path: str, report: Report, *, grouped: bool, versioned: bool = True) -> None:
+    """`grouped`: only core kinds that are named may do without a group; `versioned`: the version is looked at."""
     for name in ("kind", "name"):
         value = tree.get(name)
         if not value:
             report.required(f"{path}.{name}")
         else:
             report.each_invalid(f"{path}.{name}", value, segment(value))
-    if not grouped:
-        return
     version = tree.get("apiVersion") or ""
+    if not versioned:
+        return
     if version.count("/") > 1:
         report.invalid(path + ".apiVersion", version, f"unexpected GroupVersion string: {version}")
-    elif "/" not in version and version != "v1":
+    elif grouped and not version.rpartition("/")[0]:
         report.invalid(path + ".apiVersion", version, "apiVersion must specify API group")
 
 
@@ -140,8 +141,10 @@ def _metric(metric: Tree, path: str, report: Report) -> None:
                 rule(source, f"{path}.{name}", report)
     own = _MEMBERS.get(kind)
     if own is None:
-        if kind:
-            report.unsupported(path + ".type", kind, _TYPES)
+        report.unsupported(path + ".type", kind, _TYPES)
+        if len(present) != 1:
+            for name in present:
+                report.forbidden(f"{path}.{name}", _ONLY)
         return
     if own not in present:
         report.required(f"{path}.{own}", "must populate information for the given metric source")
@@ -201,7 +204,11 @@ def autoscaler(tree: Tree, path: str, report: Report) -> None:
             report.invalid(".spec.maxReplicas", most, "must be greater than or equal to 1")
     if least is not None and most < least:
         report.invalid(".spec.maxReplicas", most, "must be greater than or equal to `minReplicas`")
-    _reference(spec.get("scaleTargetRef") or {}, ".spec.scaleTargetRef", report, grouped=True)
+    target: Tree = spec.get("scaleTargetRef") or {}
+    before: Tree = ((report.old or {}).get("spec") or {}).get("scaleTargetRef") or {}
+    same = bool(report.old) and all(target.get(name) == before.get(name) for name in ("apiVersion", "kind"))
+    grouped = target.get("kind") != "ReplicationController"
+    _reference(target, ".spec.scaleTargetRef", report, grouped=grouped, versioned=not same)
     for index, metric in enumerate(metrics):
         _metric(metric, f".spec.metrics[{index}]", report)
     if least == 0 and not any(metric.get("type") in ("Object", "External") for metric in metrics):

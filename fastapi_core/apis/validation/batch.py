@@ -293,7 +293,12 @@ def job_update(tree: Tree, path: str, report: Report) -> None:
     _template_update(spec, before, report)
     for name in ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"):
         if spec.get(name) != before.get(name):
-            report.invalid(f".spec.{name}", spec.get(name), IMMUTABLE)
+            value = spec.get(name)
+            kind = _SHOWN.get(name)
+            report.invalid(f".spec.{name}", shown(kind, value) if kind and value is not None else value, IMMUTABLE)
+
+
+_SHOWN: Final = {"podFailurePolicy": "batch/v1.PodFailurePolicy", "successPolicy": "batch/v1.SuccessPolicy"}
 
 
 def _completions(spec: Tree, before: Tree, report: Report) -> None:
@@ -315,25 +320,25 @@ def _template_update(spec: Tree, before: Tree, report: Report) -> None:
     old: Tree = before.get("template") or {}
     if new == old:
         return
-    started = ((report.old or {}).get("status") or {}).get("startTime")
-    if before.get("suspend") and spec.get("suspend") is not None and not started:
+    status: Tree = (report.old or {}).get("status") or {}
+    suspended = any(c.get("type") == "Suspended" and c.get("status") == "True" for c in status.get("conditions") or ())
+    if before.get("suspend") and (suspended or not status.get("startTime")) and not status.get("active"):
         if _undirected(new.get("spec") or {}) != _undirected(old.get("spec") or {}):
             report.invalid(".spec.template.spec", shown("core/v1.PodSpec", new.get("spec") or {}), IMMUTABLE)
-        return
-    if (new.get("spec") or {}) != (old.get("spec") or {}):
-        report.invalid(".spec.template.spec", shown("core/v1.PodSpec", new.get("spec") or {}), IMMUTABLE)
-    elif _stable(new) != _stable(old):
+    elif _stated(new) != _stated(old):
         report.invalid(".spec.template", shown("core/v1.PodTemplateSpec", new), IMMUTABLE)
 
 
-def _stable(template: Tree) -> Any:
-    metadata: Tree = template.get("metadata") or {}
-    return {name: value for name, value in metadata.items() if value}
+def _stated(value: Any) -> Any:
+    """A tree without empty lists, which are as good as none, and without what is not set."""
+    if isinstance(value, dict):
+        return {name: _stated(inner) for name, inner in value.items() if inner is not None and inner != []}
+    return [_stated(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _undirected(spec: Tree) -> Tree:
     """A spec without what a suspended job may still say about where its pods go."""
-    out = {name: value for name, value in spec.items() if name not in _DIRECTIVES and value is not None}
+    out: Tree = _stated({name: value for name, value in spec.items() if name not in _DIRECTIVES})
     for kind in ("containers", "initContainers"):
         if kind in out:
             out[kind] = [{name: part for name, part in item.items() if name != "resources"} for item in out[kind]]

@@ -10,29 +10,19 @@ from base64 import b64decode
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from fastapi_core import structural
 from fastapi_core.apis.validation import formats
 from fastapi_core.apis.validation.admission import review_versions, webhook_service, webhook_url
+from fastapi_core.apis.validation.definition_parts import common_parts, divide, version_parts
 from fastapi_core.apis.validation.rules import IMMUTABLE, Report, Tree, choice
-from fastapi_core.structural.fieldpath import PathError, follow
+from fastapi_core.structural import goform
 from fastapi_core.structural.structure import walk
 
 _SCOPE = choice("scope", "Cluster", "Namespaced", empty=1)
 _MIXED: Final = "may have mixed case, but should otherwise match: "
-_COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
-_COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
-_SIMPLE: Final = "must be a simple json path starting with ."
 _APPROVAL: Final = "api-approved.kubernetes.io"
 _POLICY: Final = "https://github.com/kubernetes/enhancements/pull/1111"
 _LONGEST_WARNING: Final = 256
 _NAME: Final = 'must be spec.names.plural+"."+spec.group'
-#: Member of a version -> where its common value stands.
-_SHARED: Final = (
-    ("schema", "validation"),
-    ("subresources", "subresources"),
-    ("additionalPrinterColumns", "additionalPrinterColumns"),
-    ("selectableFields", "selectableFields"),
-)
 
 
 def definition(tree: Tree, path: str, report: Report) -> None:
@@ -48,15 +38,14 @@ def definition(tree: Tree, path: str, report: Report) -> None:
     _group(group, report)
     _SCOPE(spec, ".spec", report)
     versions: list[Tree] = spec.get("versions") or []
-    common = _common(versions)
+    common, rest = divide(versions)
     _preserve_start(spec, versions, report)
-    _versions(spec, versions, common, report)
+    _versions(rest, common, report)
     for member in ("plural", "singular", "kind", "listKind"):
         if not names.get(member):
             report.required(f".spec.names.{member}")
     _names(names, ".spec.names", report)
-    if "validation" in common:
-        _extras(common, ".spec", report)
+    common_parts(common, rest, ".spec", report)
     if spec.get("preserveUnknownFields") and (spec.get("conversion") or {}).get("strategy") != "None":
         text = "must be None if spec.preserveUnknownFields is true"
         report.invalid(".spec.conversion.strategy", (spec.get("conversion") or {}).get("strategy") or "", text)
@@ -152,17 +141,6 @@ def _group(group: str, report: Report) -> None:
     _joined(".spec.group", group, problems, report)
 
 
-def _common(versions: list[Tree]) -> Tree:
-    """Members that all versions have the same value for, under their shared names."""
-    if not versions:
-        return {}
-    return {
-        shared: versions[0].get(member)
-        for member, shared in _SHARED
-        if all(version.get(member) == versions[0].get(member) for version in versions[1:])
-    }
-
-
 def _schema(version: Tree) -> Tree | None:
     found: Tree | None = (version.get("schema") or {}).get("openAPIV3Schema")
     return found
@@ -180,32 +158,24 @@ def _has_defaults(schema: Tree) -> bool:
     return any(inner.get("default") is not None for inner in walk(schema))
 
 
-def _versions(spec: Tree, versions: list[Tree], common: Tree, report: Report) -> None:
-    seen: set[str] = set()
-    unique = True
-    storage = 0
+def _versions(versions: list[Tree], common: Tree, report: Report) -> None:
+    """The versions without what they have in common."""
+    names = [version.get("name") or "" for version in versions]
     for index, version in enumerate(versions):
         at = f".spec.versions[{index}]"
-        name = version.get("name") or ""
-        unique = unique and name not in seen
-        seen.add(name)
-        storage += bool(version.get("storage"))
-        _joined(at + ".name", name, formats.label1035(name), report)
+        _joined(at + ".name", names[index], formats.label1035(names[index]), report)
         warning = version.get("deprecationWarning")
         if warning is not None:
             for text in _warning_texts(warning, deprecated=bool(version.get("deprecated"))):
                 report.invalid(at + ".deprecationWarning", warning, text)
-        own = {shared: version.get(member) for member, shared in _SHARED if shared not in common}
-        if own:
-            _extras(own, at, report, schema_name="schema", schema=version.get("schema"))
-    if not unique:
-        report.invalid(".spec.versions", versions, "must contain unique version names")
-    if storage != 1:
+        version_parts(version, common, versions, at, report)
+    if len(set(names)) < len(names):
+        report.invalid(".spec.versions", goform.versions(versions), "must contain unique version names")
+    if sum(bool(version.get("storage")) for version in versions) != 1:
         text = "must have exactly one version marked as storage version"
-        report.invalid(".spec.versions", spec.get("versions"), text)
-    first = (versions[0].get("name") or "") if versions else ""
-    if first:
-        _joined(".spec.version", first, formats.label1035(first), report)
+        report.invalid(".spec.versions", goform.versions(versions), text)
+    if names and names[0]:
+        _joined(".spec.version", names[0], formats.label1035(names[0]), report)
 
 
 def _warning_texts(warning: str, *, deprecated: bool) -> list[str]:
@@ -241,108 +211,6 @@ def _names(names: Tree, path: str, report: Report) -> None:
             _joined(f"{path}.{member}[{index}]", value, formats.label1035(value), report)
         if member == "shortNames" and names.get("kind") and names.get("kind") == names.get("listKind"):
             report.invalid(path + ".listKind", names["listKind"], "kind and listKind may not be the same")
-
-
-def _extras(
-    parts: Tree, path: str, report: Report, *, schema_name: str = "validation", schema: Tree | None = None
-) -> None:
-    """Schema, subresources, columns and selectable fields, of one version or of all."""
-    subresources: Tree = parts.get("subresources") or {}
-    old = _old_schemas(report)
-    found = ((parts.get("validation") or schema or {}).get("openAPIV3Schema")) if parts or schema else None
-    if found is not None and "validation" in parts:
-        at = f"{path}.{schema_name}.openAPIV3Schema"
-        report.extend(
-            structural.problems(
-                found,
-                at[1:],
-                status=subresources.get("status") is not None,
-                old=old,
-                unchanged=found in old,
-            )
-        )
-    if subresources.get("scale") is not None:
-        _scale(subresources["scale"], path + ".subresources.scale", report)
-    for index, column in enumerate(parts.get("additionalPrinterColumns") or ()):
-        _column(column, f"{path}.additionalPrinterColumns[{index}]", report)
-    fields = parts.get("selectableFields") or []
-    if fields and found is None:
-        text = "may only be set when validations.schema is included"
-        if schema_name == "schema":
-            text = "may only be set when `version.schema.openAPIV3Schema` is not included"
-        report.invalid(path + ".selectableFields", "", text)
-    elif fields:
-        _selectable(fields, found or {}, path + ".selectableFields", report)
-
-
-def _old_schemas(report: Report) -> list[Tree]:
-    """The schemas of the definition that is updated."""
-    versions = ((report.old or {}).get("spec") or {}).get("versions") or ()
-    return [schema for version in versions if (schema := _schema(version)) is not None]
-
-
-def _scale(scale: Tree, path: str, report: Report) -> None:
-    for member, roots, needed in (
-        ("specReplicasPath", ("spec",), True),
-        ("statusReplicasPath", ("status",), True),
-        ("labelSelectorPath", ("spec", "status"), False),
-    ):
-        value, at = scale.get(member) or "", f"{path}.{member}"
-        if not value:
-            if needed:
-                report.required(at)
-        elif not value.startswith("."):
-            report.invalid(at, value, _SIMPLE)
-        elif not value.startswith(tuple(f".{root}." for root in roots)):
-            under = f"under .{roots[0]}" if needed else "under either .spec or .status"
-            report.invalid(at, value, f"should be a json path {under}")
-
-
-def _column(column: Tree, path: str, report: Report) -> None:
-    name, kind, form, place = (column.get(member) or "" for member in ("name", "type", "format", "jsonPath"))
-    if not name:
-        report.required(path + ".name")
-    text = f"must be one of {','.join(_COLUMN_TYPES)}"
-    if not kind:
-        report.required(path + ".type", text)
-    elif kind not in _COLUMN_TYPES:
-        report.invalid(path + ".type", kind, text)
-    if form and form not in _COLUMN_FORMATS:
-        report.invalid(path + ".format", form, f"must be one of {','.join(_COLUMN_FORMATS)}")
-    if not place:
-        report.required(path + ".JSONPath")
-    elif not place.startswith("."):
-        report.invalid(path + ".JSONPath", place, _SIMPLE)
-
-
-_MOST_SELECTABLE: Final = 8
-_SELECTABLE: Final = (
-    "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed."
-)
-
-
-def _selectable(fields: list[Tree], schema: Tree, path: str, report: Report) -> None:
-    seen: set[str] = set()
-    for index, field in enumerate(fields):
-        at = f"{path}[{index}].jsonPath"
-        place = field.get("jsonPath") or ""
-        if not place:
-            report.required(at)
-            continue
-        try:
-            found = follow(place, schema, brackets=False)
-        except PathError as error:
-            report.invalid(at, place, f"is an invalid path: {error}")
-            continue
-        if found.path.split(".")[0] == "metadata":
-            report.invalid(at, place, "must not point to fields in metadata")
-        if found.schema.get("type") not in ("string", "boolean", "integer"):
-            report.invalid(at, place, _SELECTABLE)
-        if found.path in seen:
-            report.duplicate(at, place)
-        seen.add(found.path)
-    if len(seen) > _MOST_SELECTABLE:
-        report.too_many(path, len(seen), _MOST_SELECTABLE)
 
 
 def _conversion(conversion: Tree, path: str, report: Report) -> None:

@@ -77,7 +77,7 @@ RULES: Final[dict[tuple[str, str], Callable[[], Rules]]] = {
     ("", "PersistentVolume"): lambda: Rules(storage.volume, storage.volume_update),
     ("", "PersistentVolumeClaim"): lambda: Rules(storage.claim, storage.claim_update),
     ("", "ResourceQuota"): lambda: Rules(quotas.resource_quota, quotas.resource_quota_update),
-    ("", "Service"): lambda: Rules(services.service, services.service_update, services.balancer_status),
+    ("", "Service"): lambda: Rules(services.service, services.service_update, services.service_status),
     ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): lambda: Rules(admission.mutating_policy),
     ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): lambda: Rules(admission.mutating_binding),
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): lambda: Rules(admission.mutating_configuration),

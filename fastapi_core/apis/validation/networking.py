@@ -94,9 +94,9 @@ def _path(item: Tree, path: str, report: Report) -> None:
 
 
 def _host(host: str, path: str, report: Report) -> None:
-    if not formats.ip(host):
+    if formats.sloppy(host) is not None:
         report.invalid(path, host, "must be a DNS name, not an IP address")
-    elif "*" in host:
+    if "*" in host:
         report.each_invalid(path, host, formats.wildcard(host))
     else:
         report.each_invalid(path, host, formats.subdomain(host))
@@ -192,7 +192,7 @@ def _policy_port(item: Tree, path: str, report: Report) -> None:
             report.each_invalid(path + ".port", port, formats.port(port))
             if end is not None:
                 if end < port:
-                    report.invalid(path + ".endPort", end, "must be greater than or equal to `port`")
+                    report.invalid(path + ".endPort", port, "must be greater than or equal to `port`")
                 report.each_invalid(path + ".endPort", end, formats.port(end))
     elif end is not None:
         report.invalid(path + ".endPort", end, "may not be specified when `port` is not specified")

@@ -30,40 +30,40 @@ def of(tree: Tree) -> dict[str, str]:
     return (tree.get("metadata") or {}).get("annotations") or {}
 
 
-def annotated(tree: Tree, report: Report) -> None:
-    """The annotations that mean something to a kubelet or a controller."""
+def annotated(tree: Tree, report: Report, at: str = _AT) -> None:
+    """The annotations of a pod or a template that mean something to a kubelet or a controller."""
     stated = of(tree)
     if not any(key.startswith(_SPECIAL) for key in stated):
         return
     spec: Tree = tree.get("spec") or {}
     if MIRROR in stated and not spec.get("nodeName"):
-        report.invalid(f"{_AT}[{MIRROR}]", stated[MIRROR], "must set spec.nodeName if mirror pod annotation is set")
+        report.invalid(f"{at}[{MIRROR}]", stated[MIRROR], "must set spec.nodeName if mirror pod annotation is set")
     if stated.get(_TOLERATIONS):
-        _tolerations(stated[_TOLERATIONS], report)
+        _tolerations(stated[_TOLERATIONS], at, report)
     cost = stated.get(_COST)
     if cost is not None and not (_number.fullmatch(cost) and -INT32_MAX - 1 <= int(cost) <= INT32_MAX):
-        report.invalid(f"{_AT}[{_COST}]", cost, "must be a 32bit integer")
+        report.invalid(f"{at}[{_COST}]", cost, "must be a 32bit integer")
     for key, value in sorted(stated.items(), key=lambda item: item[0] != SECCOMP):
         if key == SECCOMP or key.startswith(SECCOMP_CONTAINER):
-            _seccomp(value, f"{_AT}.{key}", report)
+            _seccomp(value, f"{at}.{key}", report)
     names = {container.get("name") for kind in _KINDS for container in spec.get(kind) or ()}
     for key, value in stated.items():
         if key.startswith(APP_ARMOR):
             name = key.removeprefix(APP_ARMOR)
             if name not in names:
-                report.invalid(f"{_AT}[{key}]", name, "container not found")
+                report.invalid(f"{at}[{key}]", name, "container not found")
             if value not in ("", "runtime/default", "unconfined") and not value.startswith("localhost/"):
-                report.invalid(f"{_AT}[{key}]", value, f"invalid AppArmor profile name: {go_quote(value)}")
+                report.invalid(f"{at}[{key}]", value, f"invalid AppArmor profile name: {go_quote(value)}")
 
 
-def _tolerations(text: str, report: Report) -> None:
+def _tolerations(text: str, at: str, report: Report) -> None:
     try:
         items = orjson.loads(text)
     except ValueError as error:
-        report.invalid(_AT, _TOLERATIONS, str(error))
+        report.invalid(at, _TOLERATIONS, str(error))
         return
     if isinstance(items, list) and all(isinstance(item, dict) for item in items):
-        scheduling.tolerations(items, f"{_AT}.{_TOLERATIONS}", report)
+        scheduling.tolerations(items, f"{at}.{_TOLERATIONS}", report)
 
 
 def _seccomp(value: str, path: str, report: Report) -> None:
@@ -73,20 +73,20 @@ def _seccomp(value: str, path: str, report: Report) -> None:
         report.invalid(path, value, "must be a valid seccomp profile")
 
 
-def consistent(tree: Tree, report: Report) -> None:
-    """On create an annotation and the field that took its place must say the same."""
+def consistent(tree: Tree, report: Report, at: str = ".spec") -> None:
+    """On create and in templates an annotation and the field that took its place must say the same."""
     stated = of(tree)
     if not any(key.startswith((SECCOMP, SECCOMP_CONTAINER, APP_ARMOR)) for key in stated):
         return
     spec: Tree = tree.get("spec") or {}
     whole: Tree = spec.get("securityContext") or {}
     containers = [
-        (container, f".spec.{kind}[{index}].securityContext")
+        (container, f"{at}.{kind}[{index}].securityContext")
         for kind in _KINDS
         for index, container in enumerate(spec.get(kind) or ())
     ]
     if whole.get("seccompProfile") and SECCOMP in stated:
-        _same(whole["seccompProfile"], stated[SECCOMP], ".spec.securityContext.seccompProfile", "seccomp", report)
+        _same(whole["seccompProfile"], stated[SECCOMP], at + ".securityContext.seccompProfile", "seccomp", report)
     for container, path in containers:
         key = SECCOMP_CONTAINER + (container.get("name") or "")
         own = (container.get("securityContext") or {}).get("seccompProfile")

@@ -7,6 +7,7 @@ from typing import Any, Final
 from fastapi_core.apis.validation import containers, formats, quantities, scheduling, security
 from fastapi_core.apis.validation.internal import shown
 from fastapi_core.apis.validation.labelling import annotations_at, labels, labels_at
+from fastapi_core.apis.validation.pod_annotations import annotated, consistent
 from fastapi_core.apis.validation.rules import (
     CHECK,
     INT32_MAX,
@@ -300,10 +301,15 @@ def pod_template(template: Tree, path: str, report: Report) -> None:
     """A template: labels and annotations have a path of their own."""
     metadata: Tree = template.get("metadata") or {}
     labels_at(metadata.get("labels"), path + ".labels", report)
-    annotations_at(metadata.get("annotations"), path + ".annotations", report)
+    annotations = metadata.get("annotations")
+    annotations_at(annotations, path + ".annotations", report)
+    if annotations:
+        annotated(template, report, path + ".annotations")
     spec: Tree = template.get("spec") or {}
     report.facts["name"] = None
     report.facts["labels"] = None
     pod_spec(spec, path + ".spec", report)
+    if annotations:
+        consistent(template, report, path + ".spec")
     if spec.get("ephemeralContainers"):
         report.forbidden(path + ".spec.ephemeralContainers", "ephemeral containers not allowed in pod template")

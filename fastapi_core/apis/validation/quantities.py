@@ -109,13 +109,13 @@ def _amounts(limits: dict[str, str], requests: dict[str, str], path: str, report
             value = amount(text)
             if value.nanos < 0 or name not in CONTAINER:
                 quantity(name, text, f"{path}.{side}[{name}]", report)
+            if side == "requests":
+                _compare(name, value, limits, path, report)
             if name.startswith(HUGE):
                 huge = True
                 _page_size(name, value, f"{path}.{side}[{name}]", report)
             elif name in ("cpu", "memory"):
                 compute = True
-            if side == "requests":
-                _compare(name, value, limits, path, report)
     if huge and not compute:
         report.forbidden(path, "HugePages require cpu or memory")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from fastapi_core.apis.strategies.services import exposed, wants_health_port
 from fastapi_core.apis.validation import formats
 from fastapi_core.apis.validation.internal import shown
 from fastapi_core.apis.validation.labelling import labels
@@ -20,6 +21,7 @@ from fastapi_core.apis.validation.rules import (
     text,
     unique,
 )
+from fastapi_core.apis.validation.service_addresses import address_members, changed_addresses, headless
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _BALANCED: Final = "may only be used when `type` is 'LoadBalancer'"
@@ -31,10 +33,12 @@ _APP = text("appProtocol", formats.qualified, empty=CHECK)
 _SELECTOR = labels("selector")
 _AFFINITY = choice("sessionAffinity", "ClientIP", "None", empty=REQUIRED)
 _TYPE = choice("type", *_TYPES, empty=REQUIRED)
-_TRAFFIC = choice("externalTrafficPolicy", "Cluster", "Local", empty=CHECK)
+_TRAFFIC = choice("externalTrafficPolicy", "Cluster", "Local")
 _INTERNAL = choice("internalTrafficPolicy", "Cluster", "Local", empty=CHECK)
 _DISTRIBUTION = choice("trafficDistribution", "PreferClose", "PreferSameZone", "PreferSameNode", empty=CHECK)
-_POLICY = choice("ipFamilyPolicy", "PreferDualStack", "RequireDualStack", "SingleStack", empty=CHECK)
+_RANGES: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
+_HINTS: Final = "service.kubernetes.io/topology-aware-hints"
+_MODE: Final = "service.kubernetes.io/topology-mode"
 _CLASS = text("loadBalancerClass", formats.qualified, empty=CHECK)
 
 
@@ -72,24 +76,21 @@ def _taken(ports: list[Tree], path: str, report: Report) -> None:
         used.add(key)
 
 
-def _external_ips(items: list[str], path: str, report: Report) -> None:
+def _external_ips(items: list[str], kept: Any, path: str, report: Report) -> None:
     for index, value in enumerate(items):
-        problems = formats.ip(value) or formats.special_address(value)
-        report.each_invalid(f"{path}[{index}]", value, problems)
+        problems = [] if value in kept else formats.ip(value)
+        report.each_invalid(f"{path}[{index}]", value, problems or formats.special_address(value))
 
 
-def _of_type(spec: Tree, kind: str, headless: bool, report: Report) -> None:
-    ports = spec.get("ports") or ()
-    if kind == "LoadBalancer":
-        for index, port in enumerate(ports):
-            if port.get("port") == 10250:
-                text_ = "may not expose port 10250 externally since it is used by kubelet"
-                report.invalid(f".spec.ports[{index}]", 10250, text_)
-    if kind in ("LoadBalancer", "NodePort") and headless:
+def _of_type(spec: Tree, kind: str, without: bool, report: Report) -> None:
+    if kind in ("LoadBalancer", "NodePort") and without:
         report.invalid(".spec.clusterIPs[0]", "None", f"may not be set to 'None' for {kind} services")
     if kind == "ExternalName":
-        if spec.get("clusterIPs") or spec.get("clusterIP"):
-            report.forbidden(".spec.clusterIPs", _EXTERNAL_NAME)
+        for member in ("clusterIPs", "ipFamilies"):
+            if spec.get(member):
+                report.forbidden(f".spec.{member}", _EXTERNAL_NAME)
+        if spec.get("ipFamilyPolicy") is not None:
+            report.forbidden(".spec.ipFamilyPolicy", _EXTERNAL_NAME)
         name = (spec.get("externalName") or "").removesuffix(".")
         if name:
             report.each_invalid(".spec.externalName", name, formats.subdomain(name))
@@ -112,18 +113,22 @@ def _affinity(spec: Tree, report: Report) -> None:
         report.forbidden(at, "must not be set when session affinity is None")
 
 
-def _balancer(spec: Tree, kind: str, report: Report) -> None:
+def _balancer(tree: Tree, spec: Tree, before: Tree, kind: str, report: Report) -> None:
     ranges = spec.get("loadBalancerSourceRanges")
     if ranges:
         at = ".spec.LoadBalancerSourceRanges"
         if kind != "LoadBalancer":
             report.forbidden(at, _BALANCED)
-        for index, value in enumerate(ranges):
-            report.each_invalid(f"{at}[{index}]", value, formats.loose_cidr(value.strip()))
+        kept = {value.strip() for value in before.get("loadBalancerSourceRanges") or ()}
+        for index, value in enumerate(map(str.strip, ranges)):
+            if value not in kept:
+                report.each_invalid(f"{at}[{index}]", value, formats.loose_cidr(value))
+    else:
+        _annotated(tree, spec, kind, report)
     allocate = spec.get("allocateLoadBalancerNodePorts")
     if kind == "LoadBalancer":
         if allocate is None:
-            report.required(".spec.allocateLoadBalancerNodePorts")
+            report.required(".allocateLoadBalancerNodePorts")
         _CLASS(spec, ".spec", report)
     else:
         if allocate is not None:
@@ -134,13 +139,12 @@ def _balancer(spec: Tree, kind: str, report: Report) -> None:
 
 def _traffic(spec: Tree, kind: str, report: Report) -> None:
     policy = spec.get("externalTrafficPolicy")
-    external = kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
-    if policy:
-        if external:
-            _TRAFFIC(spec, ".spec", report)
-        else:
-            text_ = "may only be set for externally-accessible services"
-            report.invalid(".spec.externalTrafficPolicy", policy, text_)
+    if exposed(spec):
+        if not policy:
+            report.required(".spec.externalTrafficPolicy")
+        _TRAFFIC(spec, ".spec", report)
+    elif policy:
+        report.invalid(".spec.externalTrafficPolicy", policy, "may only be set for externally-accessible services")
     health = spec.get("healthCheckNodePort")
     if health:
         if kind != "LoadBalancer" or policy != "Local":
@@ -151,107 +155,109 @@ def _traffic(spec: Tree, kind: str, report: Report) -> None:
     _INTERNAL(spec, ".spec", report)
 
 
-def _families(spec: Tree, kind: str, report: Report) -> None:
-    families, ips, policy = spec.get("ipFamilies") or [], spec.get("clusterIPs") or [], spec.get("ipFamilyPolicy")
-    first = spec.get("clusterIP") or ""
-    if kind == "ExternalName":
-        if families:
-            report.forbidden(".spec.ipFamilies", _EXTERNAL_NAME)
-        if policy is not None:
-            report.forbidden(".spec.ipFamilyPolicy", _EXTERNAL_NAME)
+def _annotated(tree: Tree, spec: Tree, kind: str, report: Report) -> None:
+    """Ranges of sources in the annotation that came before the member."""
+    annotations: Tree = (tree.get("metadata") or {}).get("annotations") or {}
+    value = annotations.get(_RANGES)
+    if value is None or spec.get("loadBalancerSourceRanges"):
         return
-    at = ".spec.clusterIPs"
-    if ips and not first:
-        report.invalid(at, ips, "must be empty when `clusterIP` is not specified")
-    elif ips and first != ips[0]:
-        report.invalid(at, ips, "first value must match `clusterIP`")
-    elif first and not ips:
-        ips = [first]
-    if len(families) > 2:
-        report.invalid(".spec.ipFamilies", families, "may only hold up to 2 values")
-    for index, family in enumerate(families):
-        if family not in ("IPv4", "IPv6"):
-            report.unsupported(f".spec.ipFamilies[{index}]", family, ("IPv4", "IPv6"))
-        elif families.index(family) < index:
-            report.duplicate(f".spec.ipFamilies[{index}]", family)
-    _POLICY(spec, ".spec", report)
-    _cluster_ips(ips, at, report)
-
-
-def _cluster_ips(ips: list[str], path: str, report: Report) -> None:
-    if len(ips) > 2:
-        report.invalid(path, ips, "may only hold up to 2 values")
-    for index, value in enumerate(ips):
-        if value == "None":
-            if index or len(ips) > 1:
-                report.invalid(f"{path}[{index}]", value, "'None' must be the first and only value")
-            return
-        report.each_invalid(f"{path}[{index}]", value, formats.ip(value))
-    if len(ips) == 2 and len({":" in value for value in ips}) == 1 and not any(map(formats.ip, ips)):
-        report.invalid(path, ips, "may specify no more than one IP for each IP family")
+    at = f".metadata.annotations[{_RANGES}]"
+    if kind != "LoadBalancer":
+        report.forbidden(at, _BALANCED)
+    old: Tree = ((report.old or {}).get("metadata") or {}).get("annotations") or {}
+    if old.get(_RANGES) != value and value.strip():
+        for item in value.strip().split(","):
+            report.each_invalid(at, item.strip(), formats.loose_cidr(item.strip()))
 
 
 def service(tree: Tree, path: str, report: Report) -> None:
     spec: Tree = tree.get("spec") or {}
+    before: Tree = (report.old or {}).get("spec") or {}
+    annotations: Tree = (tree.get("metadata") or {}).get("annotations") or {}
+    if annotations.get(_MODE, annotations.get(_HINTS)) != annotations.get(_HINTS, annotations.get(_MODE)):
+        text_ = f"must match annotations[{_HINTS}] when both are specified"
+        report.invalid(f".metadata.annotations[{_MODE}]", annotations[_MODE], text_)
     kind, ports = spec.get("type") or "", spec.get("ports") or []
-    headless = spec.get("clusterIP") == "None"
-    if not ports and not headless and kind != "ExternalName":
+    without = headless(spec)
+    if not ports and not without and kind != "ExternalName":
         report.required(".spec.ports")
-    _of_type(spec, kind, headless, report)
+    _of_type(spec, kind, without, report)
     seen: set[str] = set()
     for index, port in enumerate(ports):
         _port(port, len(ports) > 1, seen, f".spec.ports[{index}]", report)
     _SELECTOR(spec, ".spec", report)
     _affinity(spec, report)
-    _external_ips(spec.get("externalIPs") or [], ".spec.externalIPs", report)
+    if kind != "ExternalName":
+        address_members(spec, before, report)
+    _external_ips(spec.get("externalIPs") or [], before.get("externalIPs") or (), ".spec.externalIPs", report)
     _TYPE(spec, ".spec", report)
+    if kind == "ClusterIP":
+        for index, port in enumerate(ports):
+            if port.get("nodePort"):
+                report.forbidden(f".spec.ports[{index}].nodePort", "may not be used when `type` is 'ClusterIP'")
     if len(ports) > 1:
         _taken(ports, ".spec.ports", report)
-    _balancer(spec, kind, report)
+    _balancer(tree, spec, before, kind, report)
     _traffic(spec, kind, report)
-    _families(spec, kind, report)
     _DISTRIBUTION(spec, ".spec", report)
 
 
 def service_update(tree: Tree, path: str, report: Report) -> None:
     """What an allocator gave stays while the type keeps it."""
     spec: Tree = tree.get("spec") or {}
-    before: Tree = (report.old or {}).get("spec") or {}
-    if spec == before:
+    old: Tree = report.old or {}
+    before: Tree = old.get("spec") or {}
+    annotations = ((item.get("metadata") or {}).get("annotations") for item in (tree, old))
+    if spec == before and next(annotations) == next(annotations):
         return
     kind, earlier = spec.get("type"), before.get("type")
-    if earlier != "ExternalName" and kind != "ExternalName":
-        old_ip, new_ip = before.get("clusterIP") or "", spec.get("clusterIP") or ""
-        if old_ip and new_ip != old_ip and (new_ip == "None" or not formats.ip(new_ip)):
-            report.invalid(".spec.clusterIPs[0]", spec.get("clusterIPs") or [new_ip], "may not change once set")
-    if earlier == kind == "LoadBalancer":
-        if before.get("loadBalancerClass") != spec.get("loadBalancerClass"):
-            value = spec.get("loadBalancerClass")
-            report.invalid(".spec.loadBalancerClass", value, "may not change once set")
-        old_port, new_port = before.get("healthCheckNodePort"), spec.get("healthCheckNodePort")
-        if (
-            old_port
-            and new_port != old_port
-            and before.get("externalTrafficPolicy") == spec.get("externalTrafficPolicy") == "Local"
-        ):
-            report.forbidden(".spec.healthCheckNodePort", "field is immutable")
+    changed_addresses(spec, before, report)
+    if kind == "LoadBalancer":
+        if earlier == kind and before.get("loadBalancerClass") != spec.get("loadBalancerClass"):
+            report.invalid(".spec.loadBalancerClass", spec.get("loadBalancerClass"), "may not change once set")
+        _CLASS(spec, ".spec", report)
+    elif spec.get("loadBalancerClass") is not None:
+        report.forbidden(".spec.loadBalancerClass", _BALANCED)
+    health = [item.get("healthCheckNodePort") for item in (before, spec) if wants_health_port(item)]
+    if len(health) == 2 and health[0] != health[1]:
+        report.forbidden(".spec.healthCheckNodePort", "field is immutable")
     service(tree, path, report)
 
 
-def balancer_status(tree: Tree, path: str, report: Report) -> None:
-    """Addresses that a load balancer got; ingresses have the same."""
+def service_status(tree: Tree, path: str, report: Report) -> None:
+    """Addresses that a load balancer got, if the service has one."""
     status: Tree = (tree.get("status") or {}).get("loadBalancer") or {}
+    if status.get("ingress") and (tree.get("spec") or {}).get("type") != "LoadBalancer":
+        report.forbidden(".status.loadBalancer.ingress", "may only be used when `spec.type` is 'LoadBalancer'")
+    else:
+        _ingress(tree, report, modes=True)
+
+
+def balancer_status(tree: Tree, path: str, report: Report) -> None:
+    """Ingresses have the same, without modes."""
+    _ingress(tree, report, modes=False)
+
+
+def _ingress(tree: Tree, report: Report, *, modes: bool) -> None:
+    status: Tree = (tree.get("status") or {}).get("loadBalancer") or {}
+    before: Tree = ((report.old or {}).get("status") or {}).get("loadBalancer") or {}
+    kept = {item.get("ip") for item in before.get("ingress") or ()}
     for index, ingress in enumerate(status.get("ingress") or ()):
         at = f".status.loadBalancer.ingress[{index}]"
-        address, host = ingress.get("ip"), ingress.get("hostname")
-        if address:
+        address, host, mode = ingress.get("ip"), ingress.get("hostname"), ingress.get("ipMode")
+        if address and address not in kept:
             report.each_invalid(at + ".ip", address, formats.ip(address))
-        mode = ingress.get("ipMode")
-        if mode is not None and mode not in ("VIP", "Proxy"):
-            report.unsupported(at + ".ipMode", mode, ("VIP", "Proxy"))
+        if modes:
+            if mode is None:
+                if address:
+                    report.required(at + ".ipMode", "must be specified when `ip` is set")
+            elif not address:
+                report.forbidden(at + ".ipMode", "may not be specified when `ip` is not set")
+            elif mode not in ("Proxy", "VIP"):
+                report.unsupported(at + ".ipMode", mode, ("Proxy", "VIP"))
         if host:
             report.each_invalid(at + ".hostname", host, formats.subdomain(host))
-            if not formats.ip(host):
+            if formats.sloppy(host) is not None:
                 report.invalid(at + ".hostname", host, "must be a DNS name, not an IP address")
 
 
@@ -302,12 +308,9 @@ _SLICE_REST = struct(
 def _slice_address(value: str, family: str, path: str, index: int, report: Report) -> None:
     at = f"{path}[{index}]"
     if family == "FQDN":
-        problems = formats.subdomain(value)
-        if not problems and "." not in value.strip("."):
-            problems = ["should be a domain with at least two segments separated by dots"]
-        report.each_invalid(at, value, problems)
+        _domain_name(value, at, report)
         return
-    problems = formats.ip(value)
+    problems = formats.strict_ip(value) if family == "IPv6" else formats.ip(value)
     if problems:
         report.each_invalid(at, value, problems)
         return
@@ -316,19 +319,35 @@ def _slice_address(value: str, family: str, path: str, index: int, report: Repor
     report.each_invalid(at, value, formats.special_address(value))
 
 
+def _domain_name(value: str, path: str, report: Report) -> None:
+    """A name of at least two labels; a dot at the end is not part of it."""
+    if not value:
+        report.required(path)
+        return
+    name = value.removesuffix(".")
+    labels_ = name.split(".")
+    bad = next((label for label in labels_ if formats.label(label)), None)
+    if formats.subdomain(name):
+        report.invalid(path, name, ",".join(formats.subdomain(name)))
+    elif len(labels_) < 2:
+        report.invalid(path, name, "should be a domain with at least two segments separated by dots")
+    elif bad is not None:
+        report.invalid(path, bad, ",".join(formats.label(bad)))
+
+
 def _hints(hints: Tree, path: str, report: Report) -> None:
     seen: set[str] = set()
     zones, nodes = hints.get("forZones") or (), hints.get("forNodes") or ()
     if len(zones) > 8:
         report.too_many(path + ".forZones", len(zones), 8)
-    else:
-        for index, zone in enumerate(zones):
-            name = zone.get("name") or ""
-            at = f"{path}.forZones[{index}].name"
-            if name in seen:
-                report.duplicate(at, name)
-            seen.add(name)
-            report.each_invalid(at, name, formats.label_value(name))
+        return
+    for index, zone in enumerate(zones):
+        name = zone.get("name") or ""
+        at = f"{path}.forZones[{index}].name"
+        if name in seen:
+            report.duplicate(at, name)
+        seen.add(name)
+        report.each_invalid(at, name, formats.label_value(name))
     if len(nodes) > 8:
         report.too_many(path + ".forNodes", len(nodes), 8)
         return
@@ -388,6 +407,6 @@ def endpoint_slice_update(tree: Tree, path: str, report: Report) -> None:
 
 
 __all__ = [
-    "balancer_status", "each", "endpoint_slice", "endpoint_slice_update", "endpoints", "service", "service_update",
-    "shown", "unique",
+    "balancer_status", "each", "endpoint_slice", "endpoint_slice_update", "endpoints", "service", "service_status",
+    "service_update", "shown", "unique",
 ]  # fmt: skip

@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fastapi_core.apis.validation import claims, formats
+from fastapi_core.apis.validation.internal import shown
 from fastapi_core.apis.validation.labelling import (
     INVALID_SELECTOR,
+    annotations_at,
     int_or_percent,
     is_empty,
+    labels_at,
     matches,
     percent_over,
     selectable,
     selector,
 )
+from fastapi_core.apis.validation.pod_annotations import annotated
 from fastapi_core.apis.validation.podspec import pod_template
 from fastapi_core.apis.validation.rules import (
     CHECK,
@@ -88,13 +92,14 @@ def _deployment_strategy(strategy: Tree, path: str, report: Report) -> None:
         else:
             _rolling(rolling, path + ".rollingUpdate", report)
     else:
-        report.unsupported(path, {"Type": kind, "RollingUpdate": rolling}, ("Recreate", "RollingUpdate"))
+        report.unsupported(path, shown("apps/v1.DeploymentStrategy", strategy), ("Recreate", "RollingUpdate"))
 
 
 def _amount(value: Any) -> int:
-    """A count or percentage as a number."""
+    """A count or percentage as a number; a text may also be a count."""
     if isinstance(value, str):
-        return int(value[:-1]) if not names.percent(value) else 0
+        number = value[:-1] if not names.percent(value) else value
+        return int(number) if number.isascii() and number.isdigit() else 0
     return value or 0
 
 
@@ -225,7 +230,7 @@ def _daemon_strategy(strategy: Tree, path: str, report: Report) -> None:
         else:
             _daemon_rolling(rolling, path + ".rollingUpdate", report)
     elif kind != "OnDelete":
-        report.unsupported(path, {"Type": kind, "RollingUpdate": rolling}, _DAEMON_STRATEGIES)
+        report.unsupported(path, shown("apps/v1.DaemonSetUpdateStrategy", strategy), _DAEMON_STRATEGIES)
 
 
 def daemon_set_update(tree: Tree, path: str, report: Report) -> None:
@@ -289,14 +294,16 @@ def _stateful_strategy(strategy: Tree, path: str, report: Report) -> None:
     elif kind == "OnDelete":
         if rolling is not None:
             text_ = "only allowed for updateStrategy 'RollingUpdate'"
-            report.invalid(path + ".rollingUpdate", rolling, text_)
+            value = shown("apps/v1.RollingUpdateStatefulSetStrategy", rolling)
+            report.invalid(path + ".rollingUpdate", value, text_)
     elif kind == "RollingUpdate":
         if rolling is not None and (rolling.get("partition") or 0) < 0:
             report.invalid(
                 path + ".rollingUpdate.partition", rolling["partition"], "must be greater than or equal to 0"
             )
     else:
-        report.invalid(path, {"Type": kind, "RollingUpdate": rolling}, "must be 'RollingUpdate' or 'OnDelete'")
+        value = shown("apps/v1.StatefulSetUpdateStrategy", strategy)
+        report.invalid(path, value, "must be 'RollingUpdate' or 'OnDelete'")
 
 
 def _ordinals(spec: Tree, path: str, report: Report) -> None:
@@ -316,10 +323,15 @@ def _stateful_template(spec: Tree, chosen: Tree, path: str, report: Report) -> N
     if claim_names:
         own = [volume for volume in inner.get("volumes") or () if volume.get("name") not in claim_names]
         standing = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in dict.fromkeys(claim_names)]
-        inner = {**inner, "volumes": own + standing}
+        inner = {**inner, "volumes": standing + own}
         template = {**template, "spec": inner}
     report.facts["named by index"] = True
     pod_template(template, path, report)
+    metadata: Tree = template.get("metadata") or {}
+    labels_at(labels, path + ".labels", report)
+    if metadata.get("annotations"):
+        annotations_at(metadata["annotations"], path + ".annotations", report)
+        annotated(template, report, path + ".annotations")
 
 
 def stateful_set_update(tree: Tree, path: str, report: Report) -> None:
@@ -336,6 +348,8 @@ def controller_revision(tree: Tree, path: str, report: Report) -> None:
         report.invalid(".revision", revision, "must be greater than or equal to 0")
     if tree.get("data") is None:
         report.required(".data", "data is mandatory")
+    elif not isinstance(tree["data"], dict):
+        report.required(".data", "data must be a valid JSON object")
 
 
 def controller_revision_update(tree: Tree, path: str, report: Report) -> None:

@@ -48,7 +48,7 @@ def to_int(value: Any) -> int:
         return int(value.nanos // 10**9)
     if kind is Duration:
         return int(value.nanos)
-    raise no_overload("int")
+    raise no_overload(f"int({values.type_name(value)})")
 
 
 def to_uint(value: Any) -> UInt:
@@ -65,7 +65,7 @@ def to_uint(value: Any) -> UInt:
         if _UINT_TEXT.fullmatch(value) and len(value) <= _DIGITS and int(value) <= values.UINT_MAX:
             return UInt(int(value))
         raise _bad("string", "uint")
-    raise no_overload("uint")
+    raise no_overload(f"uint({values.type_name(value)})")
 
 
 def to_double(value: Any) -> float:
@@ -79,20 +79,24 @@ def to_double(value: Any) -> float:
         if abs(number) == float("inf") and "inf" not in value.lower():
             raise _bad("string", "double")
         return number
-    raise no_overload("double")
+    raise no_overload(f"double({values.type_name(value)})")
 
 
 def to_bool(value: Any) -> bool:
     if type(value) is bool:
         return value
-    if value in _TRUE:
+    if type(value) is str and value in _TRUE:
         return True
-    if value in _FALSE:
+    if type(value) is str and value in _FALSE:
         return False
+    if type(value) is not str:
+        raise no_overload(f"bool({values.type_name(value)})")
     raise _bad("string", "bool")
 
 
 def to_bytes(value: Any) -> bytes:
+    if type(value) not in (bytes, str):
+        raise no_overload(f"bytes({values.type_name(value)})")
     return value if type(value) is bytes else value.encode()
 
 
@@ -115,7 +119,7 @@ def to_string(value: Any) -> str:
         return times.format_timestamp(value)
     if kind is Duration:
         return times.format_duration(value)
-    raise no_overload("string")
+    raise no_overload(f"string({values.type_name(value)})")
 
 
 def to_duration(value: Any) -> Duration:
@@ -172,19 +176,19 @@ def contained(item: Any, container: Any) -> bool:
 
 
 def _less(left: Any, right: Any) -> bool:
-    return values.compare(left, right) < 0
+    return values.compare(left, right, "_<_") < 0
 
 
 def _less_equal(left: Any, right: Any) -> bool:
-    return values.compare(left, right) <= 0
+    return values.compare(left, right, "_<=_") <= 0
 
 
 def _greater(left: Any, right: Any) -> bool:
-    return values.compare(left, right) > 0
+    return values.compare(left, right, "_>_") > 0
 
 
 def _greater_equal(left: Any, right: Any) -> bool:
-    return values.compare(left, right) >= 0
+    return values.compare(left, right, "_>=_") >= 0
 
 
 def _not_equal(left: Any, right: Any) -> bool:

@@ -15,7 +15,7 @@ from fastapi_core.aggregation.directory import APIService, Backing
 from fastapi_core.aggregation.headers import UnsendableError, escaped
 from fastapi_core.aggregation.passage import REDIRECTED
 from fastapi_core.aggregation.proxy import Front, Proxied
-from fastapi_core.filters.driver import Overtime
+from fastapi_core.errors import Overtime
 from fastapi_core.http.client import Target
 from fastapi_core.http.exchange import Answer
 from fastapi_core.http.pool import Pool

@@ -95,16 +95,15 @@ def test_any_object_passes(definition: Any, data: st.DataObject) -> None:
         apply_defaults(definition, tree)
         trees.append(tree)
     old, new = trees
-    definition.strategy.prepare(old, None)
+    if definition.kind == "Service":
+        definition = allocator.bind(definition)
     for tree, before in ((old, None), (new, old)):
-        if before is not None:
+        with suppress(APIError):
             definition.strategy.prepare(tree, before)
         problems = validate_metadata(tree, before, definition=definition) + definition.strategy.validate(tree, before)
         invalid(definition.kind, definition.group, "x", problems).to_status()
         definition.strategy.warnings(tree, before)
-        if definition.kind == "Service" and not problems:
-            with suppress(APIError):
-                allocator.allocate(tree, before)
+        definition.strategy.canonicalize(tree, before)
         stored = normalize(definition.type, tree).tree
         compile_row(printer(definition).cells(stored))
         for target in STORED:

@@ -42,7 +42,12 @@ def pod(**spec: Any) -> dict[str, Any]:
         ("registry.example:5000/app:1.2", "IfNotPresent"),
         ("app@sha256:" + "a" * 64, "IfNotPresent"),
         ("app:latest@sha256:" + "a" * 64, "Always"),
-        ("", "Always"),
+        ("", "IfNotPresent"),
+        ("UPPER", "IfNotPresent"),
+        (" a", "IfNotPresent"),
+        ("docker.io/App", "IfNotPresent"),
+        ("index.docker.io/app", "Always"),
+        ("a" * 64, "IfNotPresent"),
     ],
 )
 def test_pull_policy_follows_the_tag(image: str, policy: str) -> None:

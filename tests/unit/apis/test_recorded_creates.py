@@ -86,12 +86,13 @@ def created(definition: Any, body: dict[str, Any]) -> dict[str, Any]:
     metadata["creationTimestamp"] = "2020-01-01T00:00:00Z"
     metadata.setdefault("name", metadata.get("generateName", "") + "x")
     dedup_owner_references(tree)
+    if definition.kind == "Service":
+        definition = _ALLOCATOR.bind(definition)
     definition.strategy.prepare(tree, None)
     problems = validate_metadata(tree, None, definition=definition) + definition.strategy.validate(tree, None)
     if problems:
         raise errors.invalid(definition.kind, definition.group, metadata["name"], problems)
-    if definition.kind == "Service":
-        _ALLOCATOR.allocate(tree, None)
+    definition.strategy.canonicalize(tree, None)
     tree = normalize(definition.type, tree).tree
     return {"kind": definition.kind, "apiVersion": definition.group_version, **tree}
 
