@@ -89,16 +89,15 @@ async def create_object(
         if generated:
             metadata.pop("name", None)
         if scope.expressive or large_body(ctx):
-            stamped = patiently(partial(_stamp, ctx, definition, tree), large=large_body(ctx))
+            stamped = patiently(partial(_stamp, ctx, definition, tree, dry_run=options.dry_run), large=large_body(ctx))
             if stamped is not None:
                 await stamped
         else:
-            _stamp(ctx, definition, tree)
+            _stamp(ctx, definition, tree, dry_run=options.dry_run)
         attributes.name = tree["metadata"]["name"]
         pending = scope.admission.check(attributes)
         if pending is not None:
             await pending
-        lifecycle.check_unstored(tree)
         try:
             return await _store(scope, tree, dry_run=options.dry_run, applied=applied)
         except errors.APIError as error:
@@ -144,15 +143,17 @@ def _decoded(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOption
     )
 
 
-def _stamp(ctx: RequestContext, definition: ResourceDefinition, tree: Tree) -> None:
+def _stamp(ctx: RequestContext, definition: ResourceDefinition, tree: Tree, *, dry_run: bool) -> None:
     """What the server itself writes into a new object; and whether it is valid."""
-    for warning in lifecycle.before_create(definition, tree):
+    for warning in lifecycle.before_create(definition, tree, dry_run=dry_run):
         ctx.warn(warning)
     if definition.strategy.requester is not None:
         definition.strategy.requester(tree, ctx.user)
 
 
 async def _store(scope: Scope, tree: Tree, *, dry_run: bool, applied: bool) -> CachedObject:
+    if not dry_run:
+        lifecycle.check_unstored(tree)
     stored = scope.to_storage(tree)
     if not isinstance(stored, dict):
         stored = await stored

@@ -138,7 +138,8 @@ async def write(
     info = ctx.info
     strategy = scope.definition.strategy
     if prepare is None:
-        prepare = strategy.prepare_status if subresource == "status" else strategy.prepare
+        main = strategy.preparing(dry_run=options.dry_run)
+        prepare = strategy.prepare_status if subresource == "status" else main
 
     async def attempt(current: CachedObject) -> CachedObject:
         if scope.converts and (pending := scope.ready((current,))) is not None:
