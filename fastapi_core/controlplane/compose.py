@@ -1,4 +1,4 @@
-"""The kube-apiserver: built-in resources over an embedded store behind the generic server.
+"""The kube-apiserver: built-in resources over their store behind the generic server.
 
 Everything is made here, once, from the options; nothing below reads flags.
 """

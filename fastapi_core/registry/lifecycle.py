@@ -43,13 +43,8 @@ def new_uid() -> str:
 
 
 def invalid(definition: ResourceDefinition, name: str, problems: list[FieldError]) -> errors.APIError:
-    return errors.invalid(definition.kind, definition.group, name, problems)
-
-
-def wipe(metadata: Tree) -> None:
-    """What a create ignores; an update or an apply that creates takes it."""
-    metadata.pop("deletionTimestamp", None)
-    metadata.pop("deletionGracePeriodSeconds", None)
+    # By the group it is kept in: events of both groups are those of the core.
+    return errors.invalid(definition.kind, definition.storage_group, name, problems)
 
 
 def before_create(definition: ResourceDefinition, tree: Tree, *, dry_run: bool = False) -> list[str]:
@@ -72,9 +67,9 @@ def before_create(definition: ResourceDefinition, tree: Tree, *, dry_run: bool =
     return warnings
 
 
-def check_unstored(tree: Tree) -> None:
-    """A new object has no version yet; asked last of all."""
-    if "resourceVersion" in tree["metadata"]:
+def check_unstored(tree: Tree, dry_run: bool = False) -> None:
+    """A new object has no version yet; asked last of all, by the store: not in a dry run."""
+    if not dry_run and "resourceVersion" in tree["metadata"]:
         raise errors.APIError("", "resourceVersion should not be set on objects to be created", code=500)
 
 
@@ -135,7 +130,7 @@ def plan_deletion(
     tree = {**old, "metadata": metadata}
     if definition.kind == "Namespace" and not definition.group:
         if not metadata.get("deletionTimestamp"):
-            return _terminate_namespace(tree)
+            return _terminate_namespace(tree, propagation if orphan is None else "Orphan" if orphan else "Background")
         if tree.get("spec", {}).get("finalizers"):
             return Deletion(old, False, False)
     if definition.strategy.terminate is not None and not metadata.get("deletionTimestamp"):
@@ -189,9 +184,15 @@ def _mark_deleting(metadata: dict[str, Any]) -> None:
     metadata["deletionGracePeriodSeconds"] = 0
 
 
-def _terminate_namespace(tree: Tree) -> Deletion:
-    """The first delete of a namespace only makes it Terminating; its content and finalizers go before it does."""
-    tree["metadata"]["deletionTimestamp"] = timestamp()
+def _terminate_namespace(tree: Tree, propagation: str) -> Deletion:
+    """The first delete of a namespace only makes it Terminating; its content and finalizers go before it does. What
+    has to be kept when it goes is told by a finalizer, as for other kinds."""
+    metadata = tree["metadata"]
+    metadata["deletionTimestamp"] = timestamp()
+    if propagation:
+        kept = [f for f in metadata.pop("finalizers", ()) if f != ORPHAN]
+        if kept or propagation == "Orphan":
+            metadata["finalizers"] = [*kept, ORPHAN] if propagation == "Orphan" else kept
     tree["status"] = {**tree.get("status", {}), "phase": "Terminating"}
     return Deletion(tree, True, False)
 
@@ -230,6 +231,8 @@ def check_preconditions(obj: Tree, definition: ResourceDefinition, uid: str | No
     """409 when the object is not the one the client means."""
     metadata = obj["metadata"]
     text = ""
+    if definition.kind == "Namespace" and not definition.group:
+        return _check_namespace(metadata, definition.plural, uid, version)
     if uid is not None and uid != metadata.get("uid", ""):
         text = (
             f"the UID in the precondition ({uid}) does not match the UID in record ({metadata.get('uid', '')}). "
@@ -242,3 +245,12 @@ def check_preconditions(obj: Tree, definition: ResourceDefinition, uid: str | No
         )
     if text:
         raise errors.conflict(definition.kind, definition.group, metadata.get("name", ""), text)
+
+
+def _check_namespace(metadata: Tree, plural: str, uid: str | None, version: str | None) -> None:
+    """The same for a namespace, which is deleted by an update and told so in the words of one."""
+    for what, wanted, member in (("UID", uid, "uid"), ("ResourceVersion", version, "resourceVersion")):
+        found = metadata.get(member, "")
+        if wanted is not None and wanted != found:
+            text = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
+            raise errors.conflict(plural, "", metadata.get("name", ""), text)

@@ -62,9 +62,10 @@ _GUARDED = Special(prepare_status=_guard)
 _SPECIAL: dict[tuple[str, str], Special] = {
     ("", "ConfigMap"): Special(validate=config.validate_config_map),
     ("", "Secret"): Special(prepare=config.keep_type, validate=config.validate_secret),
+    ("", "ServiceAccount"): Special(prepare=config.only_names),
     ("", "LimitRange"): Special(prepare=kinds.prepare_limit_range),
     ("", "Namespace"): Special(prepare=kinds.prepare_namespace, validate=kinds.validate_namespace),
-    ("", "Node"): Special(prepare=kinds.prepare_node, own_status=True),
+    ("", "Node"): Special(prepare=kinds.prepare_node, prepare_status=kinds.prepare_node_status, own_status=True),
     ("", "PersistentVolume"): Special(prepare=kinds.prepare_volume, prepare_status=kinds.prepare_volume_status),
     ("", "PersistentVolumeClaim"): Special(prepare=kinds.prepare_claim),
     ("", "Pod"): Special(prepare=pods.prepare, prepare_status=pods.prepare_status, canonicalize=pods.canonicalize),
@@ -80,10 +81,10 @@ _SPECIAL: dict[tuple[str, str], Special] = {
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): _GUARDED,
     ("networking.k8s.io", "ServiceCIDR"): _GUARDED,
     ("resource.k8s.io", "DeviceTaintRule"): _GUARDED,
-    ("resource.k8s.io", "ResourceClaim"): _GUARDED,
+    ("resource.k8s.io", "ResourceClaim"): Special(prepare_status=kinds.prepare_claim_status),
     ("resource.k8s.io", "ResourcePoolStatusRequest"): _GUARDED,
     ("scheduling.k8s.io", "PodGroup"): _GUARDED,
-    ("apiregistration.k8s.io", "APIService"): _GUARDED,
+    ("apiregistration.k8s.io", "APIService"): Special(prepare=kinds.prepare_api_service, prepare_status=_guard),
     ("apiextensions.k8s.io", "CustomResourceDefinition"): Special(
         prepare=kinds.prepare_definition, prepare_status=kinds.prepare_definition_status
     ),

@@ -20,13 +20,16 @@ from fastapi_core.apis.validation.rules import Tree
 from fastapi_core.later import later
 
 if TYPE_CHECKING:
+    from fastapi_core.apis.validation import config_warnings
     from fastapi_core.structural import nodes, structure
 else:
+    config_warnings = later("fastapi_core.apis.validation.config_warnings")
     structure = later("fastapi_core.structural.structure")
     nodes = later("fastapi_core.structural.nodes")
 
 Warn = Callable[[Tree, Tree | None], list[str]]
 
+_PERSISTENT: Final = ("cephfs", "photonPersistentDisk", "scaleIO", "storageos", "glusterfs", "rbd")
 _STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _RECYCLE: Final = (
     "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning."
@@ -166,7 +169,8 @@ def volume(new: Tree, old: Tree | None) -> list[str]:
         out += node_term(term, f"spec.nodeAffinity.required.nodeSelectorTerms[{index}]")
     if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
         out.append(f"spec.persistentVolumeReclaimPolicy: {_RECYCLE}")
-    return out + [f"spec.{shown}: {text}" for name, (shown, text) in VOLUMES.items() if spec.get(name) is not None]
+    found = [VOLUMES[name] for name in _PERSISTENT if spec.get(name) is not None]
+    return out + [f"spec.{shown}: {text}" for shown, text in found]
 
 
 def storage_class(new: Tree, old: Tree | None) -> list[str]:
@@ -358,6 +362,7 @@ WARNINGS: Final[dict[tuple[str, str], Warn]] = {
     ("", "PodTemplate"): templated("template", named=False),
     ("", "ReplicationController"): templated("spec.template", former=True),
     ("", "ResourceQuota"): resource_quota,
+    ("", "Secret"): lambda new, old: config_warnings.secret(new, old),
     ("", "Service"): service,
     ("", "ServiceAccount"): service_account,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): definition,
@@ -370,5 +375,7 @@ WARNINGS: Final[dict[tuple[str, str], Warn]] = {
     ("discovery.k8s.io", "EndpointSlice"): endpoint_slice,
     ("networking.k8s.io", "NetworkPolicy"): network_policy,
     ("node.k8s.io", "RuntimeClass"): runtime_class,
+    ("resource.k8s.io", "ResourceSlice"): lambda new, old: config_warnings.resource_slice(new, old),
+    ("storage.k8s.io", "CSIDriver"): lambda new, old: config_warnings.csi_driver(new, old),
     ("storage.k8s.io", "StorageClass"): storage_class,
 }

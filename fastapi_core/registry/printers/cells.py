@@ -197,7 +197,9 @@ def condition_true(tree: Tree, kind: str) -> bool:
 
 NAME = Column("Name", value("metadata.name"), format="name", description=NAME_TEXT)
 AGE = Column("Age", age())
-CREATED = Column("Created At", value("metadata.creationTimestamp", None), "date", description=CREATED_TEXT)
+CREATED = Column(
+    "Created At", value("metadata.creationTimestamp", "0001-01-01T00:00:00Z"), "date", description=CREATED_TEXT
+)
 CUSTOM_AGE = Column("Age", age(), "date", description=CREATED_TEXT)
 
 

@@ -26,6 +26,8 @@ log = logs.get("etcd")
 #: Seconds that events have to come before the question is asked, and until it is asked again.
 ASK_AFTER, ASK_AGAIN = 0.005, 0.1
 ASK_CATCHING_UP = 0.02
+#: Seconds in which a member has to say of which version it is.
+STATUS_SECONDS = 3.0
 
 _SOUND = ((3, 4, 25), (3, 5, 8))
 
@@ -64,7 +66,9 @@ class Stream:
     async def open(self, start: int) -> None:
         """Raises StorageError, AioRpcError."""
         self.channel = self._connection.channel
-        status = messages.decode(messages.STATUS_RESPONSE, await self._connection.call(STATUS, b"", patience=1.0))
+        status = messages.decode(
+            messages.STATUS_RESPONSE, await self._connection.call(STATUS, b"", patience=STATUS_SECONDS)
+        )
         self.asks = tells_progress(status.get("version", ""))
         key, end = self._names.span(self._prefix) if self.asks else (b"\0", b"\0")
         self._call = self._connection.stream()
@@ -157,7 +161,7 @@ class Following:
         self._lost = lost
         self._baseline = baseline
         self._loop = asyncio.get_running_loop()
-        self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._waiters: list[tuple[int, int, float, asyncio.Future[None]]] = []
         self._count = 0
         self._stream: Stream | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -172,7 +176,7 @@ class Following:
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
-        for _, _, future in self._waiters:
+        for _, _, _, future in self._waiters:
             if not future.done():
                 future.set_exception(StorageError(Code.UNAVAILABLE, message="the store is closed"))
         self._waiters.clear()
@@ -183,11 +187,10 @@ class Following:
             return
         future: asyncio.Future[None] = self._loop.create_future()
         self._count += 1
-        heapq.heappush(self._waiters, (revision, self._count, future))
+        heapq.heappush(self._waiters, (revision, self._count, self._loop.time() + patience, future))
         if self._timer is None:
             self._timer = self._loop.call_later(ASK_AFTER, self._ask)
-        async with asyncio.timeout(patience):
-            await future
+        await future
 
     # --- the watch ------------------------------------------------------------------------------------------------
 
@@ -254,7 +257,7 @@ class Following:
     def _wake(self) -> None:
         waiters, revision = self._waiters, self.revision
         while waiters and waiters[0][0] <= revision:
-            future = heapq.heappop(waiters)[2]
+            future = heapq.heappop(waiters)[3]
             if not future.done():
                 future.set_result(None)
 
@@ -263,8 +266,13 @@ class Following:
     def _ask(self) -> None:
         """Somebody has waited: a revision without a change of ours shows itself only to who asks."""
         self._timer = None
-        while self._waiters and self._waiters[0][2].done():
-            heapq.heappop(self._waiters)
+        now = self._loop.time()
+        for _, _, until, future in self._waiters:
+            if until < now and not future.done():
+                future.set_exception(TimeoutError())
+        if any(waiter[3].done() for waiter in self._waiters):
+            self._waiters = [waiter for waiter in self._waiters if not waiter[3].done()]
+            heapq.heapify(self._waiters)
         if not self._waiters:
             return
         self._timer = self._loop.call_later(ASK_AGAIN, self._ask)

@@ -108,11 +108,10 @@ class EtcdStorage:
             self._writing -= 1
             if self._written is not None and not self._writing and not self._written.done():
                 self._written.set_result(None)
-        found = answer["responses"][0].get("response_range", {}).get("kvs")
-        if not found:
+        found = messages.looked(answer)
+        if found is None:
             raise StorageError(Code.KEY_NOT_FOUND, key)
-        code = Code.CONFLICT if expected else Code.KEY_EXISTS
-        raise StorageError(code, key, found[0]["mod_revision"])
+        raise StorageError(Code.CONFLICT if expected else Code.KEY_EXISTS, key, found.get("mod_revision", 0))
 
     async def _commit(self, key: str, name: bytes, value: bytes | None, expected: int, ttl: float) -> messages.Tree:
         compare, failure = [messages.compare_mod(name, expected)], [messages.look(name)]
@@ -227,8 +226,8 @@ class EtcdStorage:
         revision = messages.revision_of(answer)
         if answer.get("succeeded"):
             return True, version + 1, revision
-        found = answer["responses"][0].get("response_range", {}).get("kvs")
-        return False, found[0].get("version", 0) if found else 0, revision
+        found = messages.looked(answer) or {}
+        return False, found.get("version", 0), revision
 
     # --- inside ---------------------------------------------------------------------------------------------------
 
