@@ -44,7 +44,7 @@ def evictor(scope: Scope, backends: Backends) -> Endpoint:
 
     def evict(ctx: RequestContext) -> Awaitable[Response]:
         options = write_options(ctx.request.query, "CreateOptions")
-        expected = Expected("Eviction", "policy", "v1", type_of("policy/v1.Eviction"))
+        expected = Expected("Eviction", "policy", "v1", type_of("policy/v1.Eviction"), earlier="policy/v1beta1")
         tree = read_object(ctx, expected, options.field_validation)
         metadata = tree["metadata"] = dict(tree.get("metadata") or {})
         settle_namespace(scope, ctx.info.namespace, metadata)

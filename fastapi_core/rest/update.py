@@ -86,7 +86,7 @@ async def _put(
     ctx: RequestContext, scope: Scope, media: MediaType, tree: Tree, options: WriteOptions, subresource: str
 ) -> Response:
     info = ctx.info
-    if scope.definition.create_on_update and not subresource and await _absent(scope, info.namespace, info.name):
+    if scope.definition.create_on_update and await _absent(scope, info.namespace, info.name):
         version = tree["metadata"].get("resourceVersion")
         if version in (None, "", "0"):
             obj = await create_object(ctx, scope, tree, options, verb="update")
