@@ -14,8 +14,8 @@ _ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 def difference(ref: str, before: Any, after: Any, members: Collection[str] = ()) -> str:
     """A unified diff of two objects of a type, or of those `members` of theirs, without file names."""
-    lines = (_lines(shown(ref, value, members)) for value in (before, after))
-    return "".join(list(unified_diff(*lines))[2:])
+    lines = unified_diff(_lines(shown(ref, before, members)), _lines(shown(ref, after, members)))
+    return "".join(list(lines)[2:])
 
 
 def _lines(value: Any) -> list[str]:
