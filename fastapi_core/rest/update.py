@@ -49,8 +49,8 @@ def updater(scope: Scope, subresource: str = "") -> Endpoint:
         options = write_options(ctx.request.query, "UpdateOptions")
         tree = read_object(ctx, expected, options.field_validation)
         metadata = tree["metadata"] = dict(tree.get("metadata") or {})
-        check_name(metadata, ctx.info.name)
         settle_namespace(scope, ctx.info.namespace, metadata)
+        check_name(metadata, ctx.info.name)
         apply_defaults(scope.definition, tree)
         return _put(ctx, scope, media, tree, options, subresource)
 
