@@ -51,7 +51,7 @@ class HandlerError(Exception):
     """A handler raised what no handler may raise."""
 
 
-def called(handler: Handler, *arguments: Any) -> Any:
+def called(handler: Callable[..., R], *arguments: Any) -> R:
     """What the handler answers. Raises only what may pass through coroutines and threads."""
     try:
         return handler(*arguments)

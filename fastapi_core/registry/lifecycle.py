@@ -43,13 +43,8 @@ def new_uid() -> str:
 
 
 def invalid(definition: ResourceDefinition, name: str, problems: list[FieldError]) -> errors.APIError:
-    return errors.invalid(definition.kind, definition.group, name, problems)
-
-
-def wipe(metadata: Tree) -> None:
-    """What a create ignores; an update or an apply that creates takes it."""
-    metadata.pop("deletionTimestamp", None)
-    metadata.pop("deletionGracePeriodSeconds", None)
+    # By the group it is kept in: events of both groups are those of the core.
+    return errors.invalid(definition.kind, definition.storage_group, name, problems)
 
 
 def before_create(definition: ResourceDefinition, tree: Tree) -> list[str]:
@@ -72,9 +67,9 @@ def before_create(definition: ResourceDefinition, tree: Tree) -> list[str]:
     return warnings
 
 
-def check_unstored(tree: Tree) -> None:
-    """A new object has no version yet; asked last of all."""
-    if "resourceVersion" in tree["metadata"]:
+def check_unstored(tree: Tree, dry_run: bool = False) -> None:
+    """A new object has no version yet; asked last of all, by the store: not in a dry run."""
+    if not dry_run and "resourceVersion" in tree["metadata"]:
         raise errors.APIError("", "resourceVersion should not be set on objects to be created", code=500)
 
 
@@ -98,7 +93,8 @@ def before_update(definition: ResourceDefinition, tree: Tree, old: Tree, prepare
     problems += strategy.validate(tree, old)
     if problems:
         raise invalid(definition, metadata.get("name", ""), problems)
-    warnings = strategy.warnings(tree, old)
+    warn = strategy.status_warnings if prepare is strategy.prepare_status else strategy.warnings
+    warnings = warn(tree, old)
     strategy.canonicalize(tree, old)
     return warnings
 

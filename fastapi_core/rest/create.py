@@ -98,7 +98,7 @@ async def create_object(
         pending = scope.admission.check(attributes)
         if pending is not None:
             await pending
-        lifecycle.check_unstored(tree)
+        lifecycle.check_unstored(tree, options.dry_run)
         try:
             return await _store(scope, tree, dry_run=options.dry_run, applied=applied)
         except errors.APIError as error:
@@ -113,10 +113,11 @@ async def create_object(
 
 
 def _own_metadata(tree: Tree, *, wipe: bool) -> None:
-    """Metadata that may be changed. `wipe`: nothing is created on its way out."""
+    """Metadata that may be changed. `wipe`: nothing is created on its way out (an update or an apply that creates may)."""
     metadata = tree["metadata"] = dict(tree.get("metadata") or {})
     if wipe:
-        lifecycle.wipe(metadata)
+        metadata.pop("deletionTimestamp", None)
+        metadata.pop("deletionGracePeriodSeconds", None)
 
 
 def _decoded(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions, *, applied: bool) -> Attributes:

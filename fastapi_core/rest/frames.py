@@ -13,7 +13,7 @@ from fastapi_core._ext.objects import CachedObject, watch_frame
 from fastapi_core.codec import json as json_codec
 from fastapi_core.http.exchange import Header
 from fastapi_core.later import later
-from fastapi_core.registry.printers import INTERNAL_GENERATION
+from fastapi_core.meta.names import TEMPLATE_GENERATION
 from fastapi_core.request.context import RequestContext
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class Frames:
         if definition.kind == "DaemonSet":
             tree["metadata"] = {
                 **metadata,
-                "annotations": {**metadata.get("annotations", {}), INTERNAL_GENERATION: "0"},
+                "annotations": {**metadata.get("annotations", {}), TEMPLATE_GENERATION: "0"},
             }
         elif definition.group == "apps" and "scale" in definition.subresources:
             tree["spec"] = {"replicas": 0}

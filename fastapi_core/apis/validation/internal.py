@@ -23,14 +23,23 @@ _NAMES = {
     "gmsaCredentialSpecName": "GMSACredentialSpecName", "gmsaCredentialSpec": "GMSACredentialSpec", "ipBlock": "IPBlock",
     "ttlSecondsAfterFinished": "TTLSecondsAfterFinished", "fsGroupPolicy": "FSGroupPolicy", "seLinuxMount": "SELinuxMount",
     "chapAuthDiscovery": "DiscoveryCHAPAuth", "chapAuthSession": "SessionCHAPAuth", "lastState": "LastTerminationState",
-    "hostUsers": "HostUsers",
+    "hostUsers": "HostUsers", "cel": "CEL", "apiGroups": "APIGroups", "apiVersions": "APIVersions",
+    "jsonPatch": "JSONPatch",
 }  # fmt: skip
 #: Names that hold in one type only.
 _OWN: Final[dict[str, dict[str, str]]] = {
     "core/v1.RBDVolumeSource": {
         "monitors": "CephMonitors", "image": "RBDImage", "pool": "RBDPool", "user": "RadosUser",
     },
+    "core/v1.RBDPersistentVolumeSource": {
+        "monitors": "CephMonitors", "image": "RBDImage", "pool": "RBDPool", "user": "RadosUser",
+    },
     "core/v1.GlusterfsVolumeSource": {"endpoints": "EndpointsName"},
+    "core/v1.GlusterfsPersistentVolumeSource": {"endpoints": "EndpointsName"},
+    "resource.k8s.io/v1.DeviceAttribute": {
+        "int": "IntValue", "bool": "BoolValue", "string": "StringValue", "version": "VersionValue", "ints": "IntValues",
+        "bools": "BoolValues", "strings": "StringValues", "versions": "VersionValues",
+    },
     "core/v1.AzureDiskVolumeSource": {"diskURI": "DataDiskURI"},
 }  # fmt: skip
 _VOLUME: Final = (
@@ -53,6 +62,12 @@ _ORDERS: Final = {
         "seLinuxOptions windowsOptions runAsUser runAsGroup runAsNonRoot supplementalGroups supplementalGroupsPolicy "
         "fsGroup fsGroupChangePolicy sysctls seccompProfile appArmorProfile seLinuxChangePolicy"
     ),
+    "core/v1.PersistentVolumeSpec": (
+        "capacity gcePersistentDisk awsElasticBlockStore hostPath glusterfs nfs rbd quobyte iscsi flexVolume cinder "
+        "cephfs fc flocker azureFile vsphereVolume azureDisk photonPersistentDisk portworxVolume scaleIO local "
+        "storageos csi accessModes claimRef persistentVolumeReclaimPolicy storageClassName mountOptions volumeMode "
+        "nodeAffinity volumeAttributesClassName"
+    ),
     "batch/v1.JobSpec": (
         "parallelism completions podFailurePolicy successPolicy activeDeadlineSeconds backoffLimit backoffLimitPerIndex "
         "maxFailedIndexes selector manualSelector template ttlSecondsAfterFinished completionMode suspend "
@@ -63,7 +78,7 @@ _ORDERS: Final = {
 _HOST: Final = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
 _ZERO = {"string": "", "bool": False, "int32": 0, "int64": 0, "double": 0}
 #: Types of the API machinery keep their JSON form.
-_LIBRARY = ("meta/", "runtime", "intstr", "resource")
+_LIBRARY = ("meta/", "runtime.", "intstr.", "resource.Quantity")
 
 
 def shown(ref: str, value: Any) -> Any:

@@ -10,7 +10,6 @@ from functools import cache
 
 from fastapi_core.registry.definition import ResourceDefinition
 from fastapi_core.registry.printers.engine import (
-    INTERNAL_GENERATION,
     Age,
     Cell,
     Column,
@@ -47,7 +46,6 @@ def printer(definition: ResourceDefinition) -> Printer:
 
 
 __all__ = [
-    "INTERNAL_GENERATION",
     "Age",
     "Cell",
     "Column",

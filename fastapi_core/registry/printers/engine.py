@@ -12,6 +12,7 @@ from json import JSONDecoder
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastapi_core.codec.json import encode
+from fastapi_core.meta.names import TEMPLATE_GENERATION
 from fastapi_core.meta.time import human_duration
 from fastapi_core.records import dataclass
 
@@ -116,9 +117,6 @@ _PREFIX = '"metadata":'
 _decode = JSONDecoder().raw_decode
 
 
-INTERNAL_GENERATION = "deprecated.daemonset.template.generation"
-
-
 def inner_metadata(obj: CachedObject) -> Tree | None:
     """Metadata of an object whose annotations hold what is a field inside the reference, without it; None for all others.
 
@@ -128,7 +126,7 @@ def inner_metadata(obj: CachedObject) -> Tree | None:
         return None
     metadata: Tree = obj.tree()["metadata"]
     annotations = {
-        name: text for name, text in (metadata.get("annotations") or {}).items() if name != INTERNAL_GENERATION
+        name: text for name, text in (metadata.get("annotations") or {}).items() if name != TEMPLATE_GENERATION
     }
     return {
         name: annotations if name == "annotations" else value
