@@ -243,13 +243,6 @@ def certificate_request_update(tree: Tree, path: str, report: Report) -> None:
 # API services
 
 
-def _service_conditions(status: Tree, report: Report) -> None:
-    for index, condition in enumerate(status.get("conditions") or ()):
-        if condition.get("status") not in ("True", "False", "Unknown"):
-            field = f".status.conditions[{index}].status"
-            report.unsupported(field, condition.get("status") or "", ("True", "False", "Unknown"))
-
-
 def api_service(tree: Tree, path: str, report: Report) -> None:
     spec: Tree = tree.get("spec") or {}
     metadata: Tree = tree.get("metadata") or {}
@@ -259,7 +252,6 @@ def api_service(tree: Tree, path: str, report: Report) -> None:
         name = metadata.get(member) or ""
         if name and name != wanted:
             report.invalid(f".metadata.{member}", name, f'must be `spec.version+"."+spec.group`: {go_quote(wanted)}')
-    _service_conditions(tree.get("status") or {}, report)
     if not group:
         if version != "v1":
             report.required(".spec.group", "only v1 may have an empty group and it better be legacy kube")
