@@ -284,7 +284,7 @@ def no_such_resource() -> APIError:
 def already_exists(resource: str, group: str, name: str) -> APIError:
     return APIError(
         "AlreadyExists",
-        f'{qualified(resource, group)} "{name}" already exists',
+        f"{qualified(resource, group)} {go_quote(name)} already exists",
         details=_details(name, group, resource),
     )
 
@@ -292,14 +292,14 @@ def already_exists(resource: str, group: str, name: str) -> APIError:
 def conflict(resource: str, group: str, name: str, message: str) -> APIError:
     return APIError(
         "Conflict",
-        f'Operation cannot be fulfilled on {qualified(resource, group)} "{name}": {message}',
+        f"Operation cannot be fulfilled on {qualified(resource, group)} {go_quote(name)}: {message}",
         details=_details(name, group, resource),
     )
 
 
 def forbidden(resource: str, group: str, name: str, message: str) -> APIError:
     text = (
-        f'{qualified(resource, group)} "{name}" is forbidden: {message}'
+        f"{qualified(resource, group)} {go_quote(name)} is forbidden: {message}"
         if name
         else (f"{qualified(resource, group)} is forbidden: {message}" if resource else f"forbidden: {message}")
     )
@@ -317,7 +317,7 @@ def invalid(kind: str, group: str, name: str, errors: Sequence[FieldError]) -> A
         texts.append(f"and {len(errors) - len(told)} more errors")
     joined = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]" if texts else "<nil>"
     details = _details(name, group, kind, causes=[e.cause() for e in told])
-    return APIError("Invalid", f'{qualified(kind, group)} "{name}" is invalid: {joined}', details=details)
+    return APIError("Invalid", f"{qualified(kind, group)} {go_quote(name)} is invalid: {joined}", details=details)
 
 
 def _bearable(errors: Sequence[FieldError]) -> Sequence[FieldError]:
@@ -357,16 +357,6 @@ def unsupported_media_type(accepted: Iterable[str]) -> APIError:
 
 def too_large(limit: int) -> APIError:
     return APIError("RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
-
-
-TOO_LONG = "Timeout: request did not complete within the allotted timeout"
-
-
-class Overtime(APIError):  # noqa: N818 - what happened to the request, not a failure of its endpoint
-    """A request that was cut off at its deadline."""
-
-    def __init__(self) -> None:
-        super().__init__("Timeout", TOO_LONG, details={})
 
 
 def timeout(message: str, *, retry_after: int = 0, causes: list[dict[str, str]] | None = None) -> APIError:

@@ -13,7 +13,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 from fastapi_core import errors
 from fastapi_core.apis import families
-from fastapi_core.apis.claims import Claims, Value, canonical, owner_of
+from fastapi_core.apis.claims import Claims, Value, canonical, owner_of, ports_of
 from fastapi_core.apis.strategies.services import (
     HEADLESS,
     begin,
@@ -30,6 +30,8 @@ NO_RANGE = "the provided network does not match the current range"
 TAKEN = "provided IP is already allocated"
 PORT_TAKEN = "provided port is already allocated"
 FULL = "range is full"
+#: Who has a value that a service of another server has got; its object comes in a moment.
+_ELSEWHERE = "another server"
 #: Beyond this many addresses a range that looks full is not searched to the end.
 SEARCH_LIMIT = 1 << 20
 
@@ -77,13 +79,18 @@ class ServiceAllocator:
                 self.allocate(new, old)
                 strategy.prepare(new, old)
 
+            def rehearse(new: Tree, old: Tree | None) -> None:
+                begin(new, old)
+                Rehearsal(self).allocate(new, old)
+                strategy.prepare(new, old)
+
             def validate(new: Tree, old: Tree | None) -> list[FieldError]:
                 errors = strategy.validate(new, old)
                 if errors:
                     self.claims.unpick(owner_of(new))
                 return errors
 
-            return replace(strategy, prepare=prepare, validate=validate)
+            return replace(strategy, prepare=prepare, rehearse=rehearse, validate=validate)
 
         return definition.revised(revise)
 
@@ -93,7 +100,7 @@ class ServiceAllocator:
         spec, name = new.get("spec") or {}, new["metadata"].get("name", "")
         before: Tree = (old or {}).get("spec") or {}
         owner = owner_of(new)
-        self.claims.unpick(owner)
+        self._drop(owner)
         try:
             if has_address(spec):
                 ranges = self._ranges()
@@ -107,8 +114,14 @@ class ServiceAllocator:
             if problems:
                 raise invalid("Service", "", name, problems)
         except errors.APIError:
-            self.claims.unpick(owner)
+            self._drop(owner)
             raise
+
+    def _pick(self, value: Value, owner: str, *, offered: bool) -> None:
+        self.claims.pick(value, owner, offered=offered)
+
+    def _drop(self, owner: str) -> None:
+        self.claims.unpick(owner)
 
     # Addresses
 
@@ -142,8 +155,8 @@ class ServiceAllocator:
                 given.append(asked[index])
             else:
                 given.append(self._free_address(ranges[family], owner))
-        for address in given[first:]:
-            self.claims.pick(canonical(address), owner)
+        for index, address in enumerate(given[first:], first):
+            self._pick(canonical(address), owner, offered=index >= len(asked) or not asked[index])
         if given:
             spec["clusterIP"], spec["clusterIPs"] = given[0], given
         return []
@@ -175,7 +188,7 @@ class ServiceAllocator:
 
     def _node_ports(self, spec: Tree, before: Tree, owner: str) -> list[FieldError]:
         """Check the ports that are stated, and give the rest, in the order of the list."""
-        operation = _Ports(self, owner)
+        operation, asked = self.port_operation(owner), set(ports_of(spec))
         if wants_ports(spec):
             problems = self._changed_ports(spec, before, operation) if before else self._new_ports(spec, operation)
             if problems:
@@ -189,7 +202,7 @@ class ServiceAllocator:
             else:
                 spec["healthCheckNodePort"] = operation.next("a HealthCheck NodePort 0")
         for number in operation.taken:
-            self.claims.pick(number, owner)
+            self._pick(number, owner, offered=number not in asked)
         return []
 
     def _new_ports(self, spec: Tree, operation: _Ports) -> list[FieldError]:
@@ -236,6 +249,9 @@ class ServiceAllocator:
             seen.add(key)
         return []
 
+    def port_operation(self, owner: str) -> _Ports:
+        return _Ports(self, owner)
+
     def port_failure(self, number: int, owner: str) -> str:
         if number not in self.ports:
             span = f"{self.ports[0]}-{self.ports[-1]}"
@@ -251,6 +267,24 @@ class ServiceAllocator:
                 return number
         raise errors.internal(f"failed to allocate {what}: {FULL}")
 
+    def exchange(self, tree: Tree, value: Value, owner: str) -> None:
+        """Give the service another value in the place of one that a service of another server has got."""
+        spec = tree["spec"]
+        self.claims.pick(value, _ELSEWHERE)
+        if isinstance(value, str):
+            address = self._free_address(self._ranges()[families.family_of(value)], owner)
+            self.claims.pick(address, owner, offered=True)
+            spec["clusterIPs"] = [address if canonical(old) == value else old for old in spec["clusterIPs"]]
+            spec["clusterIP"] = spec["clusterIPs"][0]
+            return
+        number = self.free_port(set(ports_of(spec)), owner, "a nodePort")
+        self.claims.pick(number, owner, offered=True)
+        for entry in spec.get("ports") or ():
+            if entry.get("nodePort") == value:
+                entry["nodePort"] = number
+        if spec.get("healthCheckNodePort") == value:
+            spec["healthCheckNodePort"] = number
+
     def lost(self, tree: Tree, value: Value) -> APIError:
         """What a write is told that comes too late for a value it was given."""
         spec, name = tree["spec"], tree["metadata"].get("name", "")
@@ -262,6 +296,37 @@ class ServiceAllocator:
             field = next((f"spec.ports[{index}].nodePort" for index in places), "spec.healthCheckNodePort")
             problem = FieldError("Invalid value", field, PORT_TAKEN, value)
         return invalid("Service", "", name, [problem])
+
+
+class Rehearsal(ServiceAllocator):
+    """What a dry run is given: nothing is claimed, so addresses are not looked for and stated ones may be taken."""
+
+    def __init__(self, allocator: ServiceAllocator) -> None:
+        self.networks, self.ports = allocator.networks, allocator.ports
+        self.more_networks, self.reserved = allocator.more_networks, allocator.reserved
+        self.claims = allocator.claims
+
+    def _pick(self, value: Value, owner: str, *, offered: bool) -> None:
+        """Nothing is kept for it."""
+
+    def _drop(self, owner: str) -> None:
+        """Nor let go."""
+
+    def _failure(self, address: str, owner: str, ranges: dict[str, list[Network]]) -> str:
+        parsed = ip_address(address)
+        networks = ranges.get(families.family_of(str(parsed)), [])
+        if not networks or any(parsed in network and _usable(network, int(parsed)) for network in networks):
+            return ""
+        return f"the provided IP ({address}) is not in the valid range. The range of valid IPs is {networks[0]}"
+
+    def _free_address(self, networks: list[Network], owner: str) -> str:
+        return str(networks[0].network_address)
+
+    def port_operation(self, owner: str) -> _Ports:
+        return _RehearsedPorts(self, owner)
+
+    def port_failure(self, number: int, owner: str) -> str:
+        return PORT_TAKEN if self.claims.taken(number, owner) else ""
 
 
 class _Ports:
@@ -281,6 +346,13 @@ class _Ports:
 
     def next(self, what: str) -> int:
         number = self._allocator.free_port(self.taken, self._owner, what)
+        self.taken.append(number)
+        return number
+
+
+class _RehearsedPorts(_Ports):
+    def next(self, what: str) -> int:
+        number = max(self.taken, default=32768) + 1
         self.taken.append(number)
         return number
 

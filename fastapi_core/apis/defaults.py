@@ -26,6 +26,8 @@ def _own_rules(type_: Type) -> tuple[Rule, ...]:
     return rules
 
 
+#: Members whose types' own defaults do not reach them.
+_PLAIN = {"storage.k8s.io/v1.VolumeAttachmentSource": "inlineVolumeSpec"}
 _walks: dict[str, Walk] = {}
 
 
@@ -41,7 +43,7 @@ def walk_of(type_: Type) -> Walk:
             members = {
                 name: (CARDS[field.card], walks[field.type.ref])
                 for name, field in _members(known)
-                if field.type is not None and field.type.ref in useful
+                if field.type is not None and field.type.ref in useful and name != _PLAIN.get(ref)
             }
             walks[ref].define(_own_rules(known), members)
         walk = _walks[type_.ref] = walks[type_.ref]

@@ -43,16 +43,11 @@ def new_uid() -> str:
 
 
 def invalid(definition: ResourceDefinition, name: str, problems: list[FieldError]) -> errors.APIError:
-    return errors.invalid(definition.kind, definition.group, name, problems)
+    # By the group it is kept in: events of both groups are those of the core.
+    return errors.invalid(definition.kind, definition.storage_group, name, problems)
 
 
-def wipe(metadata: Tree) -> None:
-    """What a create ignores; an update or an apply that creates takes it."""
-    metadata.pop("deletionTimestamp", None)
-    metadata.pop("deletionGracePeriodSeconds", None)
-
-
-def before_create(definition: ResourceDefinition, tree: Tree) -> list[str]:
+def before_create(definition: ResourceDefinition, tree: Tree, *, dry_run: bool = False) -> list[str]:
     """Stamp and check a new object; returns warnings, raises Invalid with every error."""
     metadata = tree["metadata"]
     if metadata.get("resourceVersion") in (None, "", "0"):
@@ -63,7 +58,7 @@ def before_create(definition: ResourceDefinition, tree: Tree) -> list[str]:
     if not metadata.get("name") and metadata.get("generateName"):
         metadata["name"] = names.generate(metadata["generateName"])
     strategy = definition.strategy
-    strategy.prepare(tree, None)
+    strategy.preparing(dry_run=dry_run)(tree, None)
     problems = validate_metadata(tree, None, definition=definition) + strategy.validate(tree, None)
     if problems:
         raise invalid(definition, metadata.get("name", ""), problems)
@@ -72,9 +67,9 @@ def before_create(definition: ResourceDefinition, tree: Tree) -> list[str]:
     return warnings
 
 
-def check_unstored(tree: Tree) -> None:
-    """A new object has no version yet; asked last of all."""
-    if "resourceVersion" in tree["metadata"]:
+def check_unstored(tree: Tree, dry_run: bool = False) -> None:
+    """A new object has no version yet; asked last of all, by the store: not in a dry run."""
+    if not dry_run and "resourceVersion" in tree["metadata"]:
         raise errors.APIError("", "resourceVersion should not be set on objects to be created", code=500)
 
 
@@ -94,11 +89,13 @@ def before_update(definition: ResourceDefinition, tree: Tree, old: Tree, prepare
             metadata[name] = previous[name]
     strategy = definition.strategy
     prepare(tree, old)
-    problems = validate_metadata(tree, old, definition=definition, subresource=prepare != strategy.prepare)
+    subresource = prepare not in (strategy.prepare, strategy.rehearse)
+    problems = validate_metadata(tree, old, definition=definition, subresource=subresource)
     problems += strategy.validate(tree, old)
     if problems:
         raise invalid(definition, metadata.get("name", ""), problems)
-    warnings = strategy.warnings(tree, old)
+    warn = strategy.status_warnings if prepare is strategy.prepare_status else strategy.warnings
+    warnings = warn(tree, old)
     strategy.canonicalize(tree, old)
     return warnings
 
@@ -133,7 +130,7 @@ def plan_deletion(
     tree = {**old, "metadata": metadata}
     if definition.kind == "Namespace" and not definition.group:
         if not metadata.get("deletionTimestamp"):
-            return _terminate_namespace(tree)
+            return _terminate_namespace(tree, propagation if orphan is None else "Orphan" if orphan else "Foreground")
         if tree.get("spec", {}).get("finalizers"):
             return Deletion(old, False, False)
     if definition.strategy.terminate is not None and not metadata.get("deletionTimestamp"):
@@ -187,9 +184,16 @@ def _mark_deleting(metadata: dict[str, Any]) -> None:
     metadata["deletionGracePeriodSeconds"] = 0
 
 
-def _terminate_namespace(tree: Tree) -> Deletion:
-    """The first delete of a namespace only makes it Terminating; its content and finalizers go before it does."""
-    tree["metadata"]["deletionTimestamp"] = timestamp()
+def _terminate_namespace(tree: Tree, propagation: str) -> Deletion:
+    """The first delete of a namespace only makes it Terminating; its content and finalizers go before it does. What
+    has to be kept or to go with it is told by a finalizer, as for other kinds."""
+    metadata = tree["metadata"]
+    metadata["deletionTimestamp"] = timestamp()
+    if propagation:
+        finalizers = [f for f in metadata.pop("finalizers", ()) if f not in (ORPHAN, FOREGROUND)]
+        finalizers += {"Orphan": [ORPHAN], "Foreground": [FOREGROUND]}.get(propagation, [])
+        if finalizers:
+            metadata["finalizers"] = finalizers
     tree["status"] = {**tree.get("status", {}), "phase": "Terminating"}
     return Deletion(tree, True, False)
 
@@ -228,6 +232,8 @@ def check_preconditions(obj: Tree, definition: ResourceDefinition, uid: str | No
     """409 when the object is not the one the client means."""
     metadata = obj["metadata"]
     text = ""
+    if definition.kind == "Namespace" and not definition.group:
+        return _check_namespace(metadata, definition.plural, uid, version)
     if uid is not None and uid != metadata.get("uid", ""):
         text = (
             f"the UID in the precondition ({uid}) does not match the UID in record ({metadata.get('uid', '')}). "
@@ -240,3 +246,12 @@ def check_preconditions(obj: Tree, definition: ResourceDefinition, uid: str | No
         )
     if text:
         raise errors.conflict(definition.kind, definition.group, metadata.get("name", ""), text)
+
+
+def _check_namespace(metadata: Tree, plural: str, uid: str | None, version: str | None) -> None:
+    """The same for a namespace, which is deleted by an update and told so in the words of one."""
+    for what, wanted, member in (("UID", uid, "uid"), ("ResourceVersion", version, "resourceVersion")):
+        found = metadata.get(member, "")
+        if wanted is not None and wanted != found:
+            text = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
+            raise errors.conflict(plural, "", metadata.get("name", ""), text)

@@ -40,12 +40,22 @@ _NAME_CHECKS: dict[tuple[str, str], NameCheck] = {
     ("policy", "PodDisruptionBudget"): names.path_segment,
     ("networking.k8s.io", "IPAddress"): names.ip_address,
     ("resource.k8s.io", "DeviceClass"): lambda name: names.dns1123_subdomain(name, "bytes"),
-    ("certificates.k8s.io", "CertificateSigningRequest"): lambda name: [],
+    ("certificates.k8s.io", "CertificateSigningRequest"): names.path_segment,
     ("apiregistration.k8s.io", "APIService"): names.path_segment,
 }
 #: Groups and kinds whose validation does not ask finalizers to be qualified.
-_PLAIN_FINALIZERS = frozenset({"admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io"})
-_PLAIN_KINDS = frozenset({"Lease", "RuntimeClass"})
+_PLAIN_FINALIZERS = frozenset(
+    {
+        "admissionregistration.k8s.io",
+        "apiextensions.k8s.io",
+        "apiregistration.k8s.io",
+        ("", "Event"),
+        ("coordination.k8s.io", "Lease"),
+        ("events.k8s.io", "Event"),
+        ("node.k8s.io", "RuntimeClass"),
+        ("policy", "PodDisruptionBudget"),
+    }
+)
 _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 _IMMUTABLE_TEXTS = frozenset({"name", "namespace", "uid"})
 
@@ -71,9 +81,17 @@ _PASSES: dict[str, tuple[int, int]] = {
         ),
         (1, 0),
     ),
+    "Event": (0, 0),
     "PersistentVolume": (2, 0),
     "PodDisruptionBudget": (0, 0),
 }  # fmt: skip
+#: Kinds that judge metadata as an object's before they judge its change.
+_OBJECT_FIRST = frozenset(
+    {
+        "CSIStorageCapacity", "CertificateSigningRequest", "ClusterRole", "ClusterRoleBinding", "DeviceClass",
+        "IPAddress", "Job", "Node", "ResourceClaim", "ResourceClaimTemplate", "Role", "RoleBinding", "StorageClass",
+    }
+)  # fmt: skip
 _STATUS_PASSES = {"CertificateSigningRequest": (1, 1), "CronJob": (0, 0), "PodDisruptionBudget": (0, 0)}
 
 
@@ -82,9 +100,13 @@ def _passes(definition: ResourceDefinition, subresource: bool) -> tuple[int, int
         return 0, 1
     if subresource:
         return _STATUS_PASSES.get(definition.kind, (0, 1))
-    if definition.kind == "Event" and not definition.group:
-        return 0, 0
     return _PASSES.get(definition.kind, (0, 1))
+
+
+def _own_check(definition: ResourceDefinition) -> NameCheck | None:
+    """The format of names that a kind's own validation of an update asks for; None: as everybody's."""
+    check = name_check(definition)
+    return None if check is names.path_segment or definition.kind == "DeviceClass" else check
 
 
 _VOLATILE = {"resourceVersion": "", "managedFields": None}
@@ -228,7 +250,12 @@ def qualified_finalizer(finalizer: str, field: str) -> list[FieldError]:
 
 def _qualified_finalizers(metadata: Tree, definition: ResourceDefinition) -> list[FieldError]:
     finalizers = metadata.get("finalizers")
-    if not finalizers or definition.custom or definition.group in _PLAIN_FINALIZERS or definition.kind in _PLAIN_KINDS:
+    if (
+        not finalizers
+        or definition.custom
+        or definition.group in _PLAIN_FINALIZERS
+        or (definition.group, definition.kind) in _PLAIN_FINALIZERS
+    ):
         return []
     errors = []
     for index, finalizer in enumerate(finalizers):
@@ -325,9 +352,14 @@ def validate_metadata(
     attached = _attached(metadata)
     whole = _object(metadata, definition.namespaced, names.path_segment, attached)
     change = _change(metadata, before, attached)
+    if not whole and not change and not metadata.get("finalizers"):
+        return []
     qualified = _qualified_finalizers(metadata, definition)
     objects, updates = _passes(definition, subresource)
-    return whole + change + (change + qualified) * updates + (whole + qualified) * objects
+    own = _object(metadata, definition.namespaced, check, attached) if (check := _own_check(definition)) else whole
+    passes = [(change + qualified) * updates, (own + qualified) * objects]
+    first, second = reversed(passes) if definition.kind in _OBJECT_FIRST else passes
+    return whole + change + first + second
 
 
 def _unchanged(metadata: Tree, before: Tree) -> bool:
@@ -362,7 +394,7 @@ def dedup_owner_references(tree: Tree, *, admission: bool = False) -> list[str]:
     if not repeated:
         return []
     metadata["ownerReferences"] = kept
-    uids = ", ".join(dict.fromkeys(repeated))
+    uids = ", ".join(repeated)
     if admission:
         return [
             ".metadata.ownerReferences contains duplicate entries after mutating admission happens; "

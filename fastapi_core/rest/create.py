@@ -89,16 +89,16 @@ async def create_object(
         if generated:
             metadata.pop("name", None)
         if scope.expressive or large_body(ctx):
-            stamped = patiently(partial(_stamp, ctx, definition, tree), large=large_body(ctx))
+            stamped = patiently(partial(_stamp, ctx, definition, tree, dry_run=options.dry_run), large=large_body(ctx))
             if stamped is not None:
                 await stamped
         else:
-            _stamp(ctx, definition, tree)
+            _stamp(ctx, definition, tree, dry_run=options.dry_run)
         attributes.name = tree["metadata"]["name"]
         pending = scope.admission.check(attributes)
         if pending is not None:
             await pending
-        lifecycle.check_unstored(tree)
+        lifecycle.check_unstored(tree, options.dry_run)
         try:
             return await _store(scope, tree, dry_run=options.dry_run, applied=applied)
         except errors.APIError as error:
@@ -113,10 +113,11 @@ async def create_object(
 
 
 def _own_metadata(tree: Tree, *, wipe: bool) -> None:
-    """Metadata that may be changed. `wipe`: nothing is created on its way out."""
+    """Metadata that may be changed. `wipe`: nothing is created on its way out (an update or an apply that creates may)."""
     metadata = tree["metadata"] = dict(tree.get("metadata") or {})
     if wipe:
-        lifecycle.wipe(metadata)
+        metadata.pop("deletionTimestamp", None)
+        metadata.pop("deletionGracePeriodSeconds", None)
 
 
 def _decoded(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions, *, applied: bool) -> Attributes:
@@ -144,9 +145,9 @@ def _decoded(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOption
     )
 
 
-def _stamp(ctx: RequestContext, definition: ResourceDefinition, tree: Tree) -> None:
+def _stamp(ctx: RequestContext, definition: ResourceDefinition, tree: Tree, *, dry_run: bool) -> None:
     """What the server itself writes into a new object; and whether it is valid."""
-    for warning in lifecycle.before_create(definition, tree):
+    for warning in lifecycle.before_create(definition, tree, dry_run=dry_run):
         ctx.warn(warning)
     if definition.strategy.requester is not None:
         definition.strategy.requester(tree, ctx.user)

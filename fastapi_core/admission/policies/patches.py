@@ -13,7 +13,7 @@ from fastapi_core.admission.evaluation import STORED, Expression, FailedError, I
 from fastapi_core.admission.matching import kind_of
 from fastapi_core.admission.policies.rules import variables_of
 from fastapi_core.cel import Budget, times
-from fastapi_core.cel.admission import APPLY_CONFIGURATION, EMPTY_PATCH, JSON_PATCH, policy_environment
+from fastapi_core.cel.admission import APPLY_CONFIGURATION, JSON_PATCH, policy_environment
 from fastapi_core.cel.values import Duration, MessageValue, Opaque, Optional, Timestamp, TypeValue
 from fastapi_core.errors import go_quote
 from fastapi_core.patch import conform
@@ -64,7 +64,7 @@ class _Evaluated:
         self._expression = expression
         self._variables = variables
         found = expression.program.type if expression.program is not None else None
-        if found is not None and found != self.wanted and not (found == EMPTY_PATCH and self.wanted is JSON_PATCH):
+        if found is not None and found != self.wanted:
             expression.error = f"must evaluate to {self.wanted} but got {found}"
             expression.program = None
 

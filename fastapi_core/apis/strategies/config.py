@@ -41,6 +41,13 @@ def keep_type(new: Tree, old: Tree | None) -> None:
         new["type"] = old.get("type") or ""
 
 
+def only_names(new: Tree, old: Tree | None) -> None:
+    """An account keeps nothing of its secrets but their names."""
+    secrets = new.get("secrets")
+    if secrets:
+        new["secrets"] = [{"name": secret["name"]} if secret.get("name") else {} for secret in secrets]
+
+
 def _frozen(new: Tree, old: Tree, *members: str) -> list[FieldError]:
     """Changes of an object that has been made immutable."""
     if not old.get("immutable"):

@@ -14,7 +14,11 @@ def drop_from_pod(spec: Tree) -> None:
     for kind in _CONTAINERS:
         for container in spec.get(kind) or ():
             lifecycle = container.get("lifecycle")
-            if lifecycle and lifecycle.pop("stopSignal", None) is not None and not any(lifecycle.values()):
+            if (
+                lifecycle
+                and lifecycle.pop("stopSignal", None) is not None
+                and not any(value is not None for value in lifecycle.values())
+            ):
                 del container["lifecycle"]
     for volume in spec.get("volumes") or ():
         projected = volume.get("projected")
@@ -49,6 +53,24 @@ def lease(new: Tree, old: Tree | None) -> None:
         spec.pop(name, None)
 
 
+_LISTS = ("bools", "ints", "strings", "versions")
+
+
+def resource_slice(new: Tree, old: Tree | None) -> None:
+    """Attributes with several values, resources of nodes that devices stand for."""
+    for device in (new.get("spec") or {}).get("devices") or ():
+        device.pop("nodeAllocatableResourceMappings", None)
+        for attribute in (device.get("attributes") or {}).values():
+            for name in _LISTS:
+                attribute.pop(name, None)
+
+
+def csi_driver(new: Tree, old: Tree | None) -> None:
+    """Nodes that have no driver yet."""
+    if old is None or (old.get("spec") or {}).get("preventPodSchedulingIfMissing") is None:
+        (new.get("spec") or {}).pop("preventPodSchedulingIfMissing", None)
+
+
 DROPPED = {
     ("", "Pod"): pod,
     ("", "PodTemplate"): pod_template_kind,
@@ -60,4 +82,6 @@ DROPPED = {
     ("batch", "CronJob"): cron_job,
     ("batch", "Job"): workload,
     ("coordination.k8s.io", "Lease"): lease,
+    ("resource.k8s.io", "ResourceSlice"): resource_slice,
+    ("storage.k8s.io", "CSIDriver"): csi_driver,
 }

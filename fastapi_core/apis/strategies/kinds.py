@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from fastapi_core.apis.defaulting.core import name_label
-from fastapi_core.apis.strategies.basics import Tree, desired, keep
+from fastapi_core.apis.strategies.basics import Tree, desired, keep, keep_metadata
 from fastapi_core.errors import FieldError
 from fastapi_core.meta import names, time
+from fastapi_core.meta.names import TEMPLATE_GENERATION
 from fastapi_core.registry.metadata import qualified_finalizer
 from fastapi_core.request.context import User
 
-_TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 _HOSTNAME = "kubernetes.io/hostname"
 
 
@@ -21,6 +21,7 @@ def prepare_namespace(new: Tree, old: Tree | None) -> None:
     if old is not None:
         keep(new.setdefault("spec", {}), old.get("spec") or {}, "finalizers")
         return
+    name_label(new)
     new["status"] = {"phase": "Active"}
     spec = new.setdefault("spec", {})
     finalizers = spec.get("finalizers") or []
@@ -91,12 +92,21 @@ def prepare_daemon_set(new: Tree, old: Tree | None) -> None:
     if old is None:
         number = 1
     else:
-        text = (old["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION, "0")
+        text = (old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "0")
         number = int(text) if text.isdigit() else 0
         if (new.get("spec") or {}).get("template") != (old.get("spec") or {}).get("template"):
             number += 1
-    annotations[_TEMPLATE_GENERATION] = str(number)
+    annotations[TEMPLATE_GENERATION] = str(number)
     metadata["annotations"] = annotations
+
+
+def prepare_daemon_set_status(new: Tree, old: Tree | None) -> None:
+    """The count is part of what is wanted."""
+    metadata: Tree = new["metadata"]
+    before = ((old or {}).get("metadata") or {}).get("annotations") or {}
+    if TEMPLATE_GENERATION in before:
+        annotations = {**(metadata.get("annotations") or {}), TEMPLATE_GENERATION: before[TEMPLATE_GENERATION]}
+        metadata["annotations"] = annotations
 
 
 def prepare_stateful_set(new: Tree, old: Tree | None) -> None:
@@ -126,8 +136,8 @@ def prepare_job(new: Tree, old: Tree | None) -> None:
     inherits = own is None or own == labels
     for prefix in ("", "batch.kubernetes.io/"):
         if uid:
-            labels[f"{prefix}controller-uid"] = uid
-        labels[f"{prefix}job-name"] = name
+            labels.setdefault(f"{prefix}controller-uid", uid)
+        labels.setdefault(f"{prefix}job-name", name)
     template_metadata["labels"] = dict(sorted(labels.items()))
     if inherits:
         metadata["labels"] = dict(template_metadata["labels"])
@@ -150,21 +160,34 @@ def prepare_volume(new: Tree, old: Tree | None) -> None:
 
 def prepare_volume_status(new: Tree, old: Tree | None) -> None:
     """Notes when the phase changed."""
-    status: Tree = new.get("status") or {}
+    status: Tree = dict(new.get("status") or {})
     before: Tree = (old or {}).get("status") or {}
-    if status.get("phase") != before.get("phase") and (
-        status.get("lastPhaseTransitionTime") == before.get("lastPhaseTransitionTime")
-    ):
-        status["lastPhaseTransitionTime"] = time.now()
+    told, known = status.get("lastPhaseTransitionTime"), before.get("lastPhaseTransitionTime")
+    if status.get("phase") != before.get("phase"):
+        if told is None or told == known:
+            status["lastPhaseTransitionTime"] = time.now()
+    elif told is None and known is not None:
+        status["lastPhaseTransitionTime"] = known
+    if status:
+        new["status"] = status
 
 
 def prepare_claim(new: Tree, old: Tree | None) -> None:
     if old is None:
         new["status"] = {"phase": "Pending"}
         protect(new, "kubernetes.io/pvc-protection")
-        _data_sources(new.setdefault("spec", {}))
+        _data_sources(new.setdefault("spec", {}), {})
     else:
-        _same_source(new.setdefault("spec", {}))
+        _data_sources(new.setdefault("spec", {}), old.get("spec") or {})
+
+
+def prepare_api_service(new: Tree, old: Tree | None) -> None:
+    """A group version that is answered here is available from the first."""
+    if old is None and (new.get("spec") or {}).get("service") is None:
+        told = {"reason": "Local", "message": "Local APIServices are always available"}
+        new["status"] = {
+            "conditions": [{"type": "Available", "status": "True", "lastTransitionTime": time.now(), **told}]
+        }
 
 
 def prepare_attributes_class(new: Tree, old: Tree | None) -> None:
@@ -180,10 +203,14 @@ def protect(new: Tree, finalizer: str) -> None:
         metadata["finalizers"] = [*finalizers, finalizer]
 
 
-def _data_sources(spec: Tree) -> None:
-    """The old and the new member for a claim's source say the same; kinds only the new one knows are dropped."""
+def _data_sources(spec: Tree, before: Tree) -> None:
+    """The old and the new member for a claim's source say the same; kinds only the new one knows are dropped, and what
+    is in another namespace (an alpha feature), unless the claim had a source before."""
+    fresh = before.get("dataSource") is None and before.get("dataSourceRef") is None
+    if before.get("dataSourceRef") is None and (spec.get("dataSourceRef") or {}).get("namespace"):
+        del spec["dataSourceRef"]
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
-    if source is not None and reference is None:
+    if fresh and source is not None and reference is None:
         known = (source.get("apiGroup") or "", source.get("kind"))
         if known not in (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot")):
             del spec["dataSource"]
@@ -196,21 +223,52 @@ def _same_source(spec: Tree) -> None:
     if source is not None and reference is None:
         spec["dataSourceRef"] = dict(source)
     elif source is None and reference is not None and not reference.get("namespace"):
-        known = (reference.get("apiGroup") or "", reference.get("kind"))
-        if known in (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot")):
-            spec["dataSource"] = dict(reference)
+        spec["dataSource"] = {name: value for name, value in reference.items() if name != "namespace"}
 
 
 def prepare_node(new: Tree, old: Tree | None) -> None:
     """A new node takes no pods until its kubelet says it is ready. Nodes may bring a status when they register."""
     if old is not None:
         keep(new, old, "status")
+        if (old.get("spec") or {}).get("configSource") is None:
+            (new.get("spec") or {}).pop("configSource", None)
         return
+    (new.get("spec") or {}).pop("configSource", None)
+    (new.get("status") or {}).pop("config", None)
     taint = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
     spec: Tree = new.setdefault("spec", {})
     taints = spec.get("taints") or []
     if not any(t.get("key") == taint["key"] and t.get("effect") == taint["effect"] for t in taints):
         spec["taints"] = [*taints, taint]
+
+
+def prepare_node_status(new: Tree, old: Tree | None) -> None:
+    """Configuration over the API is gone, but for nodes that still say they have it."""
+    if old is not None and (old.get("status") or {}).get("config") is None:
+        (new.get("status") or {}).pop("config", None)
+
+
+def prepare_claim_status(new: Tree, old: Tree | None) -> None:
+    """The state of a device goes with the device."""
+    if old is None:
+        return
+    keep_metadata(new, old)
+    before, left = _allocated(old), _allocated(new)
+    status: Tree = new.get("status") or {}
+    devices = [device for device in status.get("devices") or () if _device(device) not in before - left]
+    if devices:
+        status["devices"] = devices
+    else:
+        status.pop("devices", None)
+
+
+def _device(tree: Tree) -> tuple[str, ...]:
+    return tuple(tree.get(name) or "" for name in ("driver", "pool", "device", "shareID"))
+
+
+def _allocated(claim: Tree) -> set[tuple[str, ...]]:
+    allocation: Tree = (claim.get("status") or {}).get("allocation") or {}
+    return {_device(result) for result in (allocation.get("devices") or {}).get("results") or ()}
 
 
 # Certificates

@@ -14,13 +14,16 @@ from fastapi_core.apis.validation.labelling import int_or_percent, labels, selec
 from fastapi_core.apis.validation.networking import segment
 from fastapi_core.apis.validation.rules import (
     REQUIRED,
+    Check,
     Report,
     Tree,
     choice,
     immutable,
     text,
 )
+from fastapi_core.errors import go_quote
 
+_SEGMENTS: Final = "should be a domain with at least two segments separated by dots"
 RBAC: Final = "rbac.authorization.k8s.io"
 _RESOURCES: Final = ("apiGroups", "resources", "resourceNames")
 
@@ -59,7 +62,7 @@ def cluster_role(tree: Tree, path: str, report: Report) -> None:
     for index, chosen in enumerate(aggregation.get("clusterRoleSelectors") or ()):
         selector(chosen, f"{at}[{index}]", report)
         if not selectable(chosen):
-            report.invalid(f"{at}[{index}]", chosen, "invalid label selector.")
+            report.invalid(f"{at}[{index}]", None, "invalid label selector.")
 
 
 _SUBJECT_KINDS: Final = ("ServiceAccount", "User", "Group")
@@ -141,6 +144,15 @@ def _decoded(value: Any) -> bytes:
         return b""
 
 
+def _segments(text_: str, check: Check, path: str, report: Report) -> None:
+    """What is wrong with the first part that is wrong."""
+    for part in text_.split("."):
+        problems = check(part)
+        if problems:
+            report.each_invalid(path, text_, [f"validating label {go_quote(part)}: {told}" for told in problems])
+            return
+
+
 def signer_name(name: str, path: str, report: Report) -> None:
     """`domain/name`, the domain of at least two labels."""
     if not name:
@@ -150,12 +162,12 @@ def signer_name(name: str, path: str, report: Report) -> None:
     if not slash or "/" in rest:
         report.invalid(path, name, _SIGNER)
         return
-    problems = formats.subdomain(domain)
-    report.each_invalid(path, name, [f"validating label {problem}" for problem in problems])
-    if not problems and "." not in domain:
-        report.invalid(path, name, "should be a domain with at least two segments separated by dots")
-    for part in rest.split("."):
-        report.each_invalid(path, name, formats.subdomain(part))
+    if len(domain) > 253:
+        report.too_long(path, 253)
+    _segments(domain, formats.label, path, report)
+    if "." not in domain:
+        report.invalid(path, domain, _SEGMENTS)
+    _segments(rest, formats.subdomain, path, report)
     if len(name) > 571:
         report.too_long(path, 571)
 
@@ -164,7 +176,7 @@ def certificate_request(tree: Tree, path: str, report: Report) -> None:
     spec: Tree = tree.get("spec") or {}
     found = _pem.search(_decoded(spec.get("request")))
     if found is None or found.group(1) != b"CERTIFICATE REQUEST":
-        report.invalid(".spec.request", spec.get("request"), "PEM block type must be CERTIFICATE REQUEST")
+        report.invalid(".spec.request", spec.get("request") or "", "PEM block type must be CERTIFICATE REQUEST")
     usages = spec.get("usages") or ()
     if not usages:
         report.required(".spec.usages")
@@ -233,11 +245,13 @@ def certificate_request_update(tree: Tree, path: str, report: Report) -> None:
 
 def api_service(tree: Tree, path: str, report: Report) -> None:
     spec: Tree = tree.get("spec") or {}
-    name = (tree.get("metadata") or {}).get("name") or ""
     group, version = spec.get("group") or "", spec.get("version") or ""
     wanted = f"{version}.{group}"
-    if name and name != wanted:
-        report.invalid(".metadata.name", name, f'must be `spec.version+"."+spec.group`: "{wanted}"')
+    for member in ("generateName", "name"):
+        given = (tree.get("metadata") or {}).get(member)
+        if given and given != wanted and not segment(given):
+            detail = f'must be `spec.version+"."+spec.group`: {go_quote(wanted)}'
+            report.invalid(f".metadata.{member}", given, detail)
     if not group:
         if version != "v1":
             report.required(".spec.group", "only v1 may have an empty group and it better be legacy kube")
@@ -269,6 +283,13 @@ def api_service(tree: Tree, path: str, report: Report) -> None:
         report.invalid(".spec.service.port", port, "port is not valid: " + formats.PORT)
     if insecure and spec.get("caBundle"):
         report.invalid(".spec.insecureSkipTLSVerify", insecure, "may not be true if caBundle is present")
+
+
+def api_service_status(tree: Tree, path: str, report: Report) -> None:
+    for index, condition in enumerate((tree.get("status") or {}).get("conditions") or ()):
+        status = condition.get("status") or ""
+        if status not in ("True", "False", "Unknown"):
+            report.unsupported(f".status.conditions[{index}].status", status, ("True", "False", "Unknown"))
 
 
 # Leases, classes
@@ -344,46 +365,6 @@ _HANDLER_FIXED = immutable("handler")
 def runtime_class_update(tree: Tree, path: str, report: Report) -> None:
     runtime_class(tree, path, report)
     _HANDLER_FIXED(tree, "", report)
-
-
-# Events
-
-_EVENT_FIELDS: Final = ("reason", "action", "type")
-
-
-def core_event(tree: Tree, path: str, report: Report) -> None:
-    """Old events are free; those that carry an event time follow the rules of the new kind.
-
-    An event lies in the namespace of what it is about, if that is said completely.
-    """
-    metadata: Tree = tree.get("metadata") or {}
-    namespace = metadata.get("namespace") or ""
-    reference: Tree = tree.get("involvedObject") or {}
-    involved = reference.get("namespace") or ""
-    if involved:
-        wrong = bool(reference.get("apiVersion")) and involved != namespace
-    else:
-        wrong = namespace not in ("", "default", "kube-system")
-    if wrong:
-        report.invalid(".involvedObject.namespace", involved, "does not match event.namespace")
-    if tree.get("eventTime") is None:
-        return
-    controller, instance = tree.get("reportingComponent") or "", tree.get("reportingInstance") or ""
-    if not controller:
-        report.required(".reportingComponent")
-    report.each_invalid(".reportingComponent", controller, formats.qualified(controller))
-    _limited(".reportingInstance", instance, report)
-    _limited(".action", tree.get("action") or "", report)
-    _limited(".reason", tree.get("reason") or "", report)
-    if len((tree.get("message") or "").encode()) > 1024:
-        report.invalid(".message", "", "can have at most 1024 characters")
-
-
-def _limited(path: str, value: str, report: Report) -> None:
-    if not value:
-        report.required(path)
-    elif len(value) > 128:
-        report.invalid(path, value, "can have at most 128 characters")
 
 
 def pod_disruption_budget(tree: Tree, path: str, report: Report) -> None:

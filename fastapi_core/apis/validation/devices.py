@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, Final
 
+import orjson
+
 from fastapi_core.apis.validation import formats
+from fastapi_core.apis.validation.conditions import conditions
 from fastapi_core.apis.validation.expressions import device_selector
+from fastapi_core.apis.validation.internal import shown
 from fastapi_core.apis.validation.labelling import template_metadata
-from fastapi_core.apis.validation.rules import IMMUTABLE, Report, Tree
+from fastapi_core.apis.validation.rules import IMMUTABLE, REQUIRED, Report, Tree, choice
 from fastapi_core.apis.validation.scheduling import node_selector
 
 _NAMED: Final = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
@@ -16,13 +21,10 @@ _ONE_REQUEST: Final = "exactly one of `exactly` or `firstAvailable` is required"
 _MATCH: Final = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
 _FULL_NAME: Final = "a fully qualified name must be a domain and a name separated by a slash"
 _MANY_SET: Final = ", but multiple fields are set"
-_semver = re.compile(
-    r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?",
-    re.ASCII,
-)
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.ASCII)
 
 
-def _driver(name: str, path: str, report: Report) -> None:
+def driver(name: str, path: str, report: Report) -> None:
     if not name:
         report.required(path)
         return
@@ -31,22 +33,86 @@ def _driver(name: str, path: str, report: Report) -> None:
     report.each_invalid(path, name, formats.subdomain(name.lower()))
 
 
-def _full_name(name: str, path: str, report: Report) -> None:
-    domain, slash, rest = name.partition("/")
-    own = rest if slash else name
-    if len(own) > 32:
+def _identifier(name: str, path: str, report: Report) -> None:
+    if len(name) > 32:
         report.too_long(path, 32)
-    report.each_invalid(path, own, formats.identifier(own))
+    report.each_invalid(path, name, formats.identifier(name))
+
+
+def qualified_name(name: str, path: str, report: Report) -> None:
+    """The name of an attribute, with the domain of a driver or without one; more parts are let through."""
+    domain, slash, rest = name.partition("/")
     if not slash:
+        _identifier(name, path, report)
+    elif "/" not in rest:
+        if not domain:
+            report.invalid(path, "", "the domain must not be empty")
+        else:
+            driver(domain, path, report)
+        if not rest:
+            report.invalid(path, "", "the name must not be empty")
+        else:
+            _identifier(rest, path, report)
+
+
+def _full_name(name: str, path: str, report: Report) -> None:
+    qualified_name(name, path, report)
+    if "/" not in name:
         report.invalid(path, name, _FULL_NAME)
-    else:
-        report.each_invalid(path, domain, formats.subdomain(domain))
+
+
+def pool_name(name: str, path: str, report: Report) -> None:
+    if not name:
+        report.required(path)
+        return
+    if len(name) > 253:
+        report.too_long(path, 253)
+    for part in name.split("/"):
+        report.each_invalid(path, part, formats.subdomain(part))
+
+
+_BINDING: Final = ("bindingConditions", "bindingFailureConditions")
+
+
+def bound(device: Tree, path: str, report: Report) -> None:
+    """Conditions under which a device is bound, or is not."""
+    for name in _BINDING:
+        for index, value in enumerate(bounded(device.get(name), 4, f"{path}.{name}", report)):
+            report.each_invalid(f"{path}.{name}[{index}]", value, formats.label_key(value))
+    wanted, failing = (device.get(name) or () for name in _BINDING)
+    repeated(wanted, f"{path}.bindingConditions", report)
+    seen: set[str] = set()
+    for index, value in enumerate(failing):
+        at = f"{path}.bindingFailureConditions[{index}]"
+        if value in seen:
+            report.duplicate(at, value)
+        seen.add(value)
+        if value in wanted:
+            report.invalid(at, value, "bindingFailureConditions must not overlap with bindingConditions")
+    for name, other in (_BINDING[::-1], _BINDING):
+        if device.get(name) and not device.get(other):
+            report.invalid(f"{path}.{other}", device.get(other), f"{other} are required to use {name}")
+
+
+def bounded(items: Any, most: int, path: str, report: Report) -> Any:
+    """The items of a list; none of one that is too long, of which nothing else is told."""
+    if items and len(items) > most:
+        report.too_many(path, len(items), most)
+        return ()
+    return items or ()
+
+
+def repeated(keys: Iterable[Any], path: str, report: Report) -> None:
+    """Items that are there already."""
+    seen: set[Any] = set()
+    for index, key in enumerate(keys):
+        if key in seen:
+            report.duplicate(f"{path}[{index}]", key)
+        seen.add(key)
 
 
 def _selectors(items: Any, path: str, report: Report) -> None:
-    if items and len(items) > 32:
-        report.too_many(path, len(items), 32)
-    for index, item in enumerate(items or ()):
+    for index, item in enumerate(bounded(items, 32, path, report)):
         if item.get("cel") is None:
             report.required(f"{path}[{index}].cel")
         else:
@@ -73,6 +139,29 @@ def _exact(tree: Tree, path: str, report: Report) -> None:
             report.invalid(path + ".count", count, "must be greater than zero")
     else:
         report.unsupported(path + ".allocationMode", mode, _MODES)
+    for index, toleration in enumerate(tree.get("tolerations") or ()):
+        _toleration(toleration, f"{path}.tolerations[{index}]", report)
+
+
+_EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
+
+
+def _toleration(tree: Tree, path: str, report: Report) -> None:
+    key, operator = tree.get("key") or "", tree.get("operator") or ""
+    value, effect = tree.get("value") or "", tree.get("effect") or ""
+    if key:
+        report.each_invalid(path + ".key", key, formats.label_key(key))
+    if operator == "Exists":
+        if value:
+            report.invalid(path + ".value", value, "must be empty for operator `Exists`")
+    elif operator == "Equal":
+        report.each_invalid(path + ".value", value, formats.label_value(value))
+    elif not operator:
+        report.required(path + ".operator")
+    else:
+        report.unsupported(path + ".operator", operator, ("Equal", "Exists"))
+    if effect and effect not in _EFFECTS:
+        report.unsupported(path + ".effect", effect, _EFFECTS)
 
 
 def _request(request: Tree, path: str, report: Report) -> None:
@@ -80,36 +169,45 @@ def _request(request: Tree, path: str, report: Report) -> None:
     report.each_invalid(path + ".name", name, formats.label(name))
     exact, several = request.get("exactly"), request.get("firstAvailable")
     if exact is not None and several:
-        report.invalid(path, "", _ONE_REQUEST + _MANY_SET)
+        report.invalid(path, None, _ONE_REQUEST + _MANY_SET)
     elif exact is not None:
         _exact(exact, path + ".exactly", report)
     elif several:
-        if len(several) > 8:
-            report.too_many(path + ".firstAvailable", len(several), 8)
-        seen: set[str] = set()
-        for index, item in enumerate(several):
+        items = bounded(several, 8, path + ".firstAvailable", report)
+        for index, item in enumerate(items):
             at = f"{path}.firstAvailable[{index}]"
             sub = item.get("name") or ""
             report.each_invalid(at + ".name", sub, formats.label(sub))
             _exact(item, at, report)
-            if sub in seen and sub:
-                report.duplicate(at, sub)
-            seen.add(sub)
+        repeated([item.get("name") or "" for item in items], path + ".firstAvailable", report)
     else:
         report.required(path, _ONE_REQUEST)
 
 
+def _reference(name: str, known: set[str], path: str, report: Report) -> None:
+    parts = name.split("/")
+    if len(parts) <= 2:
+        for part in parts:
+            report.each_invalid(path, part, formats.label(part))
+    if name not in known:
+        report.invalid(path, name, _NAMED)
+
+
 def _references(items: Any, known: set[str], path: str, report: Report) -> None:
-    seen: set[str] = set()
-    for index, name in enumerate(items or ()):
-        at = f"{path}[{index}]"
-        for part in name.split("/"):
-            report.each_invalid(at, part, formats.label(part))
-        if name not in known:
-            report.invalid(at, name, _NAMED)
-        if name in seen:
-            report.duplicate(at, name)
-        seen.add(name)
+    names = bounded(items, 32, path, report)
+    for index, name in enumerate(names):
+        _reference(name, known, f"{path}[{index}]", report)
+    repeated(names, path, report)
+
+
+def _raw_object(value: Any, path: str, report: Report) -> None:
+    """Any object of somebody else's, up to 10 KiB."""
+    if value is None:
+        report.required(path)
+    elif len(orjson.dumps(value)) > 10 * 1024:
+        report.too_long(path, 10 * 1024)
+    elif not isinstance(value, dict):
+        report.invalid(path, "<value omitted>", "must be a valid JSON object")
 
 
 def _opaque(config: Tree, path: str, report: Report) -> None:
@@ -117,38 +215,35 @@ def _opaque(config: Tree, path: str, report: Report) -> None:
     if opaque is None:
         report.required(path + ".opaque")
         return
-    _driver(opaque.get("driver") or "", path + ".opaque.driver", report)
-    if opaque.get("parameters") is None:
-        report.required(path + ".opaque.parameters")
+    driver(opaque.get("driver") or "", path + ".opaque.driver", report)
+    _raw_object(opaque.get("parameters"), path + ".opaque.parameters", report)
+
+
+def _request_names(requests: Any) -> set[str]:
+    """What constraints and configurations may refer to."""
+    known: set[str] = set()
+    for request in requests or ():
+        name = request.get("name") or ""
+        known |= {name, *(f"{name}/{item.get('name') or ''}" for item in request.get("firstAvailable") or ())}
+    return known
 
 
 def _device_claim(devices: Tree, path: str, report: Report) -> None:
-    requests = devices.get("requests") or ()
-    known: set[str] = set()
-    seen: set[str] = set()
-    for request in requests:
-        name = request.get("name") or ""
-        if name:
-            known.add(name)
-        known |= {f"{name}/{item.get('name')}" for item in request.get("firstAvailable") or ()}
-    if len(requests) > 32:
-        report.too_many(path + ".requests", len(requests), 32)
+    known = _request_names(devices.get("requests"))
+    requests = bounded(devices.get("requests"), 32, path + ".requests", report)
     for index, request in enumerate(requests):
-        at = f"{path}.requests[{index}]"
-        _request(request, at, report)
-        name = request.get("name") or ""
-        if name in seen and name:
-            report.duplicate(at, name)
-        seen.add(name)
-    for index, constraint in enumerate(devices.get("constraints") or ()):
+        _request(request, f"{path}.requests[{index}]", report)
+    repeated([request.get("name") or "" for request in requests], path + ".requests", report)
+    for index, constraint in enumerate(bounded(devices.get("constraints"), 32, path + ".constraints", report)):
         at = f"{path}.constraints[{index}]"
         _references(constraint.get("requests"), known, at + ".requests", report)
-        attribute = constraint.get("matchAttribute")
-        if attribute is not None:
-            _full_name(attribute, at + ".matchAttribute", report)
+        for member in ("matchAttribute", "distinctAttribute"):
+            if constraint.get(member) is not None:
+                _full_name(constraint[member], f"{at}.{member}", report)
+                break
         else:
             report.required(at, _MATCH)
-    for index, config in enumerate(devices.get("config") or ()):
+    for index, config in enumerate(bounded(devices.get("config"), 32, path + ".config", report)):
         at = f"{path}.config[{index}]"
         _references(config.get("requests"), known, at + ".requests", report)
         _opaque(config, at, report)
@@ -160,7 +255,122 @@ def claim(tree: Tree, path: str, report: Report) -> None:
 
 def claim_update(tree: Tree, path: str, report: Report) -> None:
     if tree.get("spec") != (report.old or {}).get("spec"):
-        report.invalid(".spec", tree.get("spec"), IMMUTABLE)
+        report.invalid(".spec", shown("resource.k8s.io/v1.ResourceClaimSpec", tree.get("spec") or {}), IMMUTABLE)
+
+
+def claim_template_update(tree: Tree, path: str, report: Report) -> None:
+    claim_template(tree, path, report)
+    if tree.get("spec") != (report.old or {}).get("spec"):
+        spec = shown("resource.k8s.io/v1.ResourceClaimTemplateSpec", tree.get("spec") or {})
+        report.invalid(".spec", spec, IMMUTABLE)
+
+
+def _device_id(device: Tree) -> tuple[str, str, str, str]:
+    """Driver, pool, device and share."""
+    return tuple(device.get(name) or "" for name in ("driver", "pool", "device", "shareID"))  # type: ignore[return-value]
+
+
+def _named(identity: tuple[str, str, str, str]) -> Tree:
+    return dict(zip(("Driver", "Pool", "Device", "ShareID"), identity, strict=True))
+
+
+def _share(share: str | None, path: str, report: Report) -> None:
+    if share is None:
+        return
+    if len(share) not in (32, 36, 38, 45):
+        report.invalid(path, share, f"error validating uid: invalid UUID length: {len(share)}")
+    elif not _UUID.fullmatch(share):
+        text = "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase "
+        report.invalid(path, share, text + "hexadecimal characters")
+
+
+def _device_status(device: Tree, allocated: set[tuple[str, str, str, str]], path: str, report: Report) -> None:
+    driver(device.get("driver") or "", path + ".driver", report)
+    pool_name(device.get("pool") or "", path + ".pool", report)
+    name = device.get("device") or ""
+    report.each_invalid(path + ".device", name, formats.label(name))
+    _share(device.get("shareID"), path + ".shareID", report)
+    if _device_id(device) not in allocated:
+        report.invalid(path, _named(_device_id(device)), "must be an allocated device in the claim")
+    found = device.get("conditions") or ()
+    if len(found) > 8:
+        report.too_many(path + ".conditions", len(found), 8)
+    conditions(found, path + ".conditions", report)
+    if device.get("data") is not None:
+        _raw_object(device["data"], path + ".data", report)
+    network: Tree = device.get("networkData") or {}
+    for member, most in (("interfaceName", 256), ("hardwareAddress", 128)):
+        if len((network.get(member) or "").encode()) > most:
+            report.too_long(f"{path}.networkData.{member}", most)
+    addresses = bounded(network.get("ips"), 16, path + ".networkData.ips", report)
+    for index, address in enumerate(addresses):
+        report.each_invalid(f"{path}.networkData.ips[{index}]", address, formats.interface(address))
+    repeated(addresses, path + ".networkData.ips", report)
+
+
+def _result(result: Tree, known: set[str], path: str, report: Report) -> None:
+    _reference(result.get("request") or "", known, path + ".request", report)
+    driver(result.get("driver") or "", path + ".driver", report)
+    pool_name(result.get("pool") or "", path + ".pool", report)
+    name = result.get("device") or ""
+    report.each_invalid(path + ".device", name, formats.label(name))
+    bound(result, path, report)
+    _share(result.get("shareID"), path + ".shareID", report)
+
+
+def _allocation(allocation: Tree, known: set[str], path: str, report: Report) -> None:
+    devices: Tree = allocation.get("devices") or {}
+    at = path + ".devices.results"
+    for index, result in enumerate(bounded(devices.get("results"), 32, at, report)):
+        _result(result, known, f"{at}[{index}]", report)
+    at = path + ".devices.config"
+    for index, config in enumerate(bounded(devices.get("config"), 64, at, report)):
+        _SOURCE(config, f"{at}[{index}]", report)
+        _references(config.get("requests"), known, f"{at}[{index}].requests", report)
+        _opaque(config, f"{at}[{index}]", report)
+    if allocation.get("nodeSelector") is not None:
+        node_selector(allocation["nodeSelector"], path + ".nodeSelector", report)
+
+
+_SOURCE: Final = choice("source", "FromClaim", "FromClass", empty=REQUIRED)
+
+
+def _users(users: Any, report: Report) -> None:
+    path = ".status.reservedFor"
+    items = bounded(users, 256, path, report)
+    for index, user in enumerate(items):
+        for member in ("resource", "name", "uid"):
+            if not user.get(member):
+                report.required(f"{path}[{index}].{member}")
+    repeated([user.get("uid") or "" for user in items], path, report)
+
+
+def claim_status(tree: Tree, path: str, report: Report) -> None:
+    """Who uses a claim, and what it was given."""
+    status: Tree = tree.get("status") or {}
+    before: Tree = (report.old or {}).get("status") or {}
+    allocation = status.get("allocation")
+    _users(status.get("reservedFor"), report)
+    allocated = {_device_id(result) for result in ((allocation or {}).get("devices") or {}).get("results") or ()}
+    devices = status.get("devices") or ()
+    for index, device in enumerate(devices):
+        _device_status(device, allocated, f".status.devices[{index}]", report)
+    seen: set[Any] = set()
+    for index, device in enumerate(devices):
+        identity = _device_id(device)
+        if identity in seen:
+            report.duplicate(f".status.devices[{index}]", _named(identity))
+        seen.add(identity)
+    if status.get("reservedFor") and allocation is None:
+        report.forbidden(".status.reservedFor", "may not be specified when `allocated` is not set")
+    if allocation is None:
+        return
+    if before.get("allocation") is None:
+        known = _request_names(((tree.get("spec") or {}).get("devices") or {}).get("requests"))
+        _allocation(allocation, known, ".status.allocation", report)
+    elif allocation != before["allocation"]:
+        told = shown("resource.k8s.io/v1.AllocationResult", allocation)
+        report.invalid(".status.allocation", told, IMMUTABLE)
 
 
 def claim_template(tree: Tree, path: str, report: Report) -> None:
@@ -172,162 +382,10 @@ def claim_template(tree: Tree, path: str, report: Report) -> None:
 def device_class(tree: Tree, path: str, report: Report) -> None:
     spec: Tree = tree.get("spec") or {}
     _selectors(spec.get("selectors"), ".spec.selectors", report)
-    for index, config in enumerate(spec.get("config") or ()):
+    for index, config in enumerate(bounded(spec.get("config"), 32, ".spec.config", report)):
         _opaque(config, f".spec.config[{index}]", report)
     name = spec.get("extendedResourceName")
     if name is not None:
         domain, slash, _ = name.partition("/")
         if not slash or formats.qualified(name) or "kubernetes.io" in domain:
             report.invalid(".spec.extendedResourceName", name, "must be a valid extended resource name")
-
-
-# Slices
-
-_PLACES: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
-_PLACE: Final = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
-_DEVICE_PLACE: Final = (
-    "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to true "
-    "in the ResourceSlice spec"
-)
-_NO_DEVICE_PLACE: Final = (
-    "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true in the "
-    "ResourceSlice spec"
-)
-
-
-def _attribute(tree: Tree, path: str, report: Report) -> None:
-    text, version = tree.get("string"), tree.get("version")
-    if text is not None and len(text) > 64:
-        report.too_long(path + ".string", 64)
-    if version is not None:
-        if not _semver.fullmatch(version):
-            report.invalid(path + ".version", version, "must be a string compatible with semver.org spec 2.0.0")
-        if len(version) > 64:
-            report.too_long(path + ".version", 64)
-    if sum(tree.get(name) is not None for name in ("string", "version", "int", "bool")) != 1:
-        report.invalid(path, "", "exactly one value must be specified")
-
-
-def _taints(items: Any, path: str, report: Report) -> None:
-    for index, taint in enumerate(items or ()):
-        at = f"{path}[{index}]"
-        key, effect = taint.get("key") or "", taint.get("effect") or ""
-        report.each_invalid(at + ".key", key, formats.label_key(key))
-        if not effect:
-            report.required(at + ".effect")
-        elif effect not in ("NoExecute", "NoSchedule", "None"):
-            report.unsupported(at + ".effect", effect, ("NoExecute", "NoSchedule", "None"))
-
-
-def _bound(device: Tree, path: str, report: Report) -> None:
-    """Conditions under which a device is bound, or is not."""
-    sides = ("bindingConditions", "bindingFailureConditions")
-    for name in sides:
-        for index, value in enumerate(device.get(name) or ()):
-            report.each_invalid(f"{path}.{name}[{index}]", value, formats.qualified(value))
-    for name, other in (sides, sides[::-1]):
-        if device.get(name) and not device.get(other):
-            report.invalid(f"{path}.{other}", [], f"{other} are required to use {name}")
-
-
-def _device(device: Tree, spec: Tree, path: str, report: Report) -> None:
-    name = device.get("name") or ""
-    report.each_invalid(path + ".name", name, formats.label(name))
-    for key, attribute in (device.get("attributes") or {}).items():
-        _attribute(attribute, f"{path}.attributes[{key}]", report)
-    for key, capacity in (device.get("capacity") or {}).items():
-        if capacity.get("requestPolicy") is not None and not device.get("allowMultipleAllocations"):
-            text = "allowMultipleAllocations must be true"
-            report.forbidden(f"{path}.capacity[{key}].requestPolicy", text)
-    _taints(device.get("taints"), path + ".taints", report)
-    for index, item in enumerate(device.get("consumesCounters") or ()):
-        for member in ("counterSet", "counters"):
-            if not item.get(member):
-                report.required(f"{path}.consumesCounters[{index}].{member}")
-    placed = [member for member in _PLACES[:3] if device.get(member) is not None]
-    if spec.get("perDeviceNodeSelection"):
-        if len(placed) != 1:
-            report.required(path, _DEVICE_PLACE)
-    elif placed:
-        report.invalid(path, None, _NO_DEVICE_PLACE)
-    _bound(device, path, report)
-
-
-def _place(spec: Tree, report: Report) -> None:
-    set_ = []
-    name = spec.get("nodeName")
-    if name is not None:
-        if name:
-            set_.append("`nodeName`")
-            report.each_invalid(".spec.nodeName", name, formats.subdomain(name))
-        else:
-            report.invalid(".spec.nodeName", name, "must be either unset or set to a non-empty string")
-    chosen = spec.get("nodeSelector")
-    if chosen is not None:
-        set_.append("`nodeSelector`")
-        node_selector(chosen, ".spec.nodeSelector", report)
-        if len(chosen.get("nodeSelectorTerms") or ()) != 1:
-            text = "must have exactly one node selector term"
-            report.invalid(".spec.nodeSelector.nodeSelectorTerms", chosen.get("nodeSelectorTerms") or [], text)
-    for member in ("allNodes", "perDeviceNodeSelection"):
-        value = spec.get(member)
-        if value:
-            set_.append(f"`{member}`")
-        elif value is not None:
-            report.invalid(f".spec.{member}", value, "must be either unset or set to true")
-    if not set_:
-        report.required(".spec", _PLACE)
-    elif len(set_) > 1:
-        report.invalid(".spec", "{" + ", ".join(set_) + "}", _PLACE + _MANY_SET)
-
-
-def _pool(pool: Tree, report: Report) -> None:
-    name = pool.get("name") or ""
-    at = ".spec.pool.name"
-    if not name:
-        report.required(at)
-    else:
-        if len(name) > 253:
-            report.too_long(at, 253)
-        for part in name.split("/"):
-            report.each_invalid(at, part, formats.subdomain(part))
-    count, generation = pool.get("resourceSliceCount") or 0, pool.get("generation") or 0
-    if count <= 0:
-        report.invalid(".spec.pool.resourceSliceCount", count, "must be greater than zero")
-    if generation < 0:
-        report.invalid(".spec.pool.generation", generation, "must be greater than or equal to zero")
-
-
-def resource_slice(tree: Tree, path: str, report: Report) -> None:
-    spec: Tree = tree.get("spec") or {}
-    _driver(spec.get("driver") or "", ".spec.driver", report)
-    _pool(spec.get("pool") or {}, report)
-    if report.old is not None:
-        _slice_kept(spec, (report.old or {}).get("spec") or {}, report)
-    _place(spec, report)
-    devices, counters = spec.get("devices") or (), spec.get("sharedCounters") or ()
-    if devices and counters:
-        report.invalid(".spec", "", "only one of `sharedCounters` or `devices` is allowed")
-    if len(devices) > 128:
-        report.too_many(".spec.devices", len(devices), 128)
-    seen: set[str] = set()
-    for index, device in enumerate(devices):
-        at = f".spec.devices[{index}]"
-        _device(device, spec, at, report)
-        name = device.get("name") or ""
-        if name in seen and name:
-            report.duplicate(at, name)
-        seen.add(name)
-    for index, counter in enumerate(counters):
-        for member in ("name", "counters"):
-            if not counter.get(member):
-                report.required(f".spec.sharedCounters[{index}].{member}")
-
-
-def _slice_kept(spec: Tree, before: Tree, report: Report) -> None:
-    name, earlier = (spec.get("pool") or {}).get("name"), (before.get("pool") or {}).get("name")
-    if name != earlier:
-        report.invalid(".spec.pool.name", name or "", IMMUTABLE)
-    for member in ("driver", "nodeName"):
-        if spec.get(member) != before.get(member):
-            report.invalid(f".spec.{member}", spec.get(member), IMMUTABLE)

@@ -46,6 +46,7 @@ class PolicyExpressions:
 
     def __init__(self, spec: Tree, report: Report) -> None:
         self._params = spec.get("paramKind") is not None
+        self._named = bool(spec.get("variables"))
         self._report = report
         self._types: dict[str, Type] = {}
         self._environments: dict[tuple[bool, bool], Environment] = {}
@@ -53,8 +54,11 @@ class PolicyExpressions:
     def _compile(
         self, text: str, returns: Sequence[Type], path: str, *, authorizer: bool = True, patches: bool = False
     ) -> Type | None:
-        from fastapi_core.cel.admission import policy_environment
+        from fastapi_core.cel.admission import base_environment, policy_environment
 
+        if not self._named:
+            base = base_environment(params=self._params, authorizer=authorizer, patches=patches)
+            return compiled(text.strip(), base, returns, path, self._report)
         environment = self._environments.get((authorizer, patches))
         if environment is None:
             environment = policy_environment(self._types, params=self._params, authorizer=authorizer, patches=patches)
@@ -88,11 +92,11 @@ class PolicyExpressions:
         self._compile(text, (STRING, NULL), path)
 
     def mutation(self, text: str, kind: str, path: str) -> None:
-        from fastapi_core.cel.admission import APPLY_CONFIGURATION, EMPTY_PATCH, JSON_PATCH
+        from fastapi_core.cel.admission import APPLY_CONFIGURATION, JSON_PATCH
 
         wanted = APPLY_CONFIGURATION if kind == "ApplyConfiguration" else JSON_PATCH
         found = self._compile(text, (), path, patches=True)
-        if found is not None and found != wanted and not (wanted is JSON_PATCH and found == EMPTY_PATCH):
+        if found is not None and found != wanted:
             self._report.invalid(path, text.strip(), f"must evaluate to {wanted} but got {found}")
 
 

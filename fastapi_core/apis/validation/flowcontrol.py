@@ -6,11 +6,13 @@ import math
 from typing import Any, Final
 
 from fastapi_core.apis.validation import formats
+from fastapi_core.apis.validation.internal import shown
 from fastapi_core.apis.validation.rules import REQUIRED, Report, Tree, text
 from fastapi_core.flow import bootstrap
 
 _VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
-_SUBJECTS: Final = (("User", "user"), ("Group", "group"), ("ServiceAccount", "serviceAccount"))
+#: In the order in which surplus ones are told; that of accounts has the user before the group.
+_SUBJECTS: Final = (("ServiceAccount", "serviceAccount"), ("User", "user"), ("Group", "group"))
 _ACCOUNT_NAME = text("name", formats.subdomain, empty=REQUIRED)
 _ACCOUNT_SPACE = text("namespace", formats.label, empty=REQUIRED, detail="must specify namespace for service account")
 _FIXED_SCHEMAS: Final = bootstrap.fixed(bootstrap.SCHEMAS)
@@ -58,11 +60,11 @@ def _url(url: str) -> str:
         return "must not be empty"
     if not url.startswith("/"):
         return "must start with slash"
-    if any(mark.isspace() for mark in url):
+    if " " in url:
         return "must not contain white-space"
     if "//" in url:
         return "must not contain double slash"
-    if "*" in url and url != "/*" and (url.count("*") > 1 or not url.endswith("/*")):
+    if "*" in url and (url.count("*") > 1 or not url.endswith("/*")):
         return "wildcard can only do suffix matching"
     return ""
 
@@ -72,8 +74,10 @@ def _url_rule(rule: Tree, path: str, report: Report) -> None:
     urls = rule.get("nonResourceURLs") or []
     at = path + ".nonResourceURLs"
     _alone(urls, "nonResourceURLs must contain at least one value", "non-resource URLs", at, report)
+    if "*" in urls:
+        return
     for index, url in enumerate(urls):
-        if url != "*" and (problem := _url(url)):
+        if problem := _url(url):
             report.invalid(f"{at}[{index}]", url, problem)
 
 
@@ -82,7 +86,7 @@ def _subject(subject: Tree, path: str, report: Report) -> None:
     if kind not in ("User", "Group", "ServiceAccount"):
         report.unsupported(path + ".kind", kind, ("Group", "ServiceAccount", "User"))
         return
-    for name, member in _SUBJECTS:
+    for name, member in sorted(_SUBJECTS, key=lambda pair: pair[0] != kind):
         part = subject.get(member)
         at = f"{path}.{member}"
         if name != kind:
@@ -126,7 +130,8 @@ def flow_schema(tree: Tree, path: str, report: Report) -> None:
         report.invalid(at, precedence, "only the schema named 'exempt' may have matchingPrecedence 1")
     method = spec.get("distinguisherMethod")
     if method is not None and method.get("type") not in ("ByNamespace", "ByUser"):
-        report.unsupported(".spec.distinguisherMethod.type", method.get("type") or "", ("ByNamespace", "ByUser"))
+        told = shown("flowcontrol.apiserver.k8s.io/v1.FlowDistinguisherMethod", method)
+        report.unsupported(".spec.distinguisherMethod.type", told, ("ByNamespace", "ByUser"))
     level = (spec.get("priorityLevelConfiguration") or {}).get("name") or ""
     at = ".spec.priorityLevelConfiguration.name"
     if not level:
@@ -138,6 +143,18 @@ def flow_schema(tree: Tree, path: str, report: Report) -> None:
     fixed = _FIXED_SCHEMAS.get(name)
     if fixed is not None and spec != fixed:
         report.invalid(".spec", spec, f"spec of '{name}' must equal the fixed value")
+
+
+def typed_conditions(tree: Tree, path: str, report: Report) -> None:
+    """Conditions of the status of both kinds: of one type each."""
+    seen: set[str] = set()
+    for index, condition in enumerate((tree.get("status") or {}).get("conditions") or ()):
+        kind, at = condition.get("type") or "", f".status.conditions[{index}].type"
+        if kind in seen:
+            report.duplicate(at, kind)
+        seen.add(kind)
+        if not kind:
+            report.required(at)
 
 
 def _entropy(deck: int, hand: int) -> int:

@@ -133,6 +133,16 @@ def cidr(value: str) -> list[str]:
     return problems
 
 
+def interface(value: str) -> list[str]:
+    """An address with the length of its network's prefix."""
+    host, slash, bits = value.partition("/")
+    found = sloppy(host)
+    if found is None or not slash or not (bits.isascii() and bits.isdigit()) or int(bits) > found.max_prefixlen:
+        return ["must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"]
+    canonical = f"{found}/{int(bits)}"
+    return [] if value == canonical else [f'must be in canonical form ("{canonical}")']
+
+
 def loose_cidr(value: str) -> list[str]:
     """A network; its address may be written in any way that is not mistaken for another."""
     found = _sloppy_network(value)

@@ -13,11 +13,15 @@ if TYPE_CHECKING:
     from fastapi_core.apis.validation import (
         access,
         admission,
+        admission_policies,
         autoscaling,
         batch,
         definitions,
+        device_slices,
         devices,
+        events,
         flowcontrol,
+        job_status,
         networking,
         pod_status,
         pods,
@@ -30,11 +34,15 @@ if TYPE_CHECKING:
 else:
     access = later("fastapi_core.apis.validation.access")
     admission = later("fastapi_core.apis.validation.admission")
+    admission_policies = later("fastapi_core.apis.validation.admission_policies")
     autoscaling = later("fastapi_core.apis.validation.autoscaling")
     batch = later("fastapi_core.apis.validation.batch")
     definitions = later("fastapi_core.apis.validation.definitions")
+    device_slices = later("fastapi_core.apis.validation.device_slices")
     devices = later("fastapi_core.apis.validation.devices")
+    events = later("fastapi_core.apis.validation.events")
     flowcontrol = later("fastapi_core.apis.validation.flowcontrol")
+    job_status = later("fastapi_core.apis.validation.job_status")
     networking = later("fastapi_core.apis.validation.networking")
     pod_status = later("fastapi_core.apis.validation.pod_status")
     pods = later("fastapi_core.apis.validation.pods")
@@ -68,36 +76,51 @@ RULES: Final[dict[tuple[str, str], Callable[[], Rules]]] = {
     ("apps", "StatefulSet"): lambda: Rules(
         workloads.stateful_set, workloads.stateful_set_update, workloads.stateful_status
     ),
-    ("batch", "Job"): lambda: Rules(batch.job, batch.job_update),
+    ("batch", "Job"): lambda: Rules(batch.job, batch.job_update, job_status.job_status),
     ("batch", "CronJob"): lambda: Rules(batch.cron_job),
     ("", "Endpoints"): lambda: Rules(services.endpoints),
-    ("", "Event"): lambda: Rules(access.core_event),
+    ("", "Event"): lambda: Rules(events.core_event),
+    ("events.k8s.io", "Event"): lambda: Rules(events.event, events.event_update),
     ("", "LimitRange"): lambda: Rules(quotas.limit_range),
     ("", "Node"): lambda: Rules(quotas.node, quotas.node_update, quotas.node_status),
     ("", "PersistentVolume"): lambda: Rules(storage.volume, storage.volume_update),
-    ("", "PersistentVolumeClaim"): lambda: Rules(storage.claim, storage.claim_update),
-    ("", "ResourceQuota"): lambda: Rules(quotas.resource_quota, quotas.resource_quota_update),
+    ("", "PersistentVolumeClaim"): lambda: Rules(storage.claim, storage.claim_update, storage.claim_status),
+    ("", "ResourceQuota"): lambda: Rules(
+        quotas.resource_quota, quotas.resource_quota_update, quotas.resource_quota_status
+    ),
     ("", "Service"): lambda: Rules(services.service, services.service_update, services.service_status),
-    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): lambda: Rules(admission.mutating_policy),
-    ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): lambda: Rules(admission.mutating_binding),
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): lambda: Rules(admission_policies.mutating_policy),
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): lambda: Rules(
+        admission_policies.mutating_binding
+    ),
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): lambda: Rules(admission.mutating_configuration),
-    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): lambda: Rules(admission.validating_policy),
-    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): lambda: Rules(admission.validating_binding),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): lambda: Rules(
+        admission_policies.validating_policy, None, admission_policies.validating_policy_status
+    ),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): lambda: Rules(
+        admission_policies.validating_binding
+    ),
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): lambda: Rules(
         admission.validating_configuration
     ),
     ("apiextensions.k8s.io", "CustomResourceDefinition"): lambda: Rules(
         definitions.definition, definitions.definition_update
     ),
-    ("apiregistration.k8s.io", "APIService"): lambda: Rules(access.api_service),
-    ("autoscaling", "HorizontalPodAutoscaler"): lambda: Rules(autoscaling.autoscaler),
+    ("apiregistration.k8s.io", "APIService"): lambda: Rules(access.api_service, None, access.api_service_status),
+    ("autoscaling", "HorizontalPodAutoscaler"): lambda: Rules(
+        autoscaling.autoscaler, None, autoscaling.autoscaler_status
+    ),
     ("certificates.k8s.io", "CertificateSigningRequest"): lambda: Rules(
         access.certificate_request, access.certificate_request_update
     ),
     ("coordination.k8s.io", "Lease"): lambda: Rules(access.lease),
     ("discovery.k8s.io", "EndpointSlice"): lambda: Rules(services.endpoint_slice, services.endpoint_slice_update),
-    ("flowcontrol.apiserver.k8s.io", "FlowSchema"): lambda: Rules(flowcontrol.flow_schema),
-    ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): lambda: Rules(flowcontrol.priority_level),
+    ("flowcontrol.apiserver.k8s.io", "FlowSchema"): lambda: Rules(
+        flowcontrol.flow_schema, None, flowcontrol.typed_conditions
+    ),
+    ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): lambda: Rules(
+        flowcontrol.priority_level, None, flowcontrol.typed_conditions
+    ),
     ("networking.k8s.io", "IPAddress"): lambda: Rules(networking.ip_address, networking.ip_address_update),
     ("networking.k8s.io", "Ingress"): lambda: Rules(networking.ingress, None, services.balancer_status),
     ("networking.k8s.io", "IngressClass"): lambda: Rules(networking.ingress_class, networking.ingress_class_update),
@@ -112,9 +135,9 @@ RULES: Final[dict[tuple[str, str], Callable[[], Rules]]] = {
     ("rbac.authorization.k8s.io", "Role"): lambda: Rules(access.role),
     ("rbac.authorization.k8s.io", "RoleBinding"): lambda: Rules(access.role_binding, access.role_binding_update),
     ("resource.k8s.io", "DeviceClass"): lambda: Rules(devices.device_class),
-    ("resource.k8s.io", "ResourceClaim"): lambda: Rules(devices.claim, devices.claim_update),
-    ("resource.k8s.io", "ResourceClaimTemplate"): lambda: Rules(devices.claim_template, devices.claim_update),
-    ("resource.k8s.io", "ResourceSlice"): lambda: Rules(devices.resource_slice),
+    ("resource.k8s.io", "ResourceClaim"): lambda: Rules(devices.claim, devices.claim_update, devices.claim_status),
+    ("resource.k8s.io", "ResourceClaimTemplate"): lambda: Rules(devices.claim_template, devices.claim_template_update),
+    ("resource.k8s.io", "ResourceSlice"): lambda: Rules(device_slices.resource_slice),
     ("scheduling.k8s.io", "PriorityClass"): lambda: Rules(access.priority_class, access.priority_class_update),
     ("storage.k8s.io", "CSIDriver"): lambda: Rules(storage_kinds.csi_driver_kind, storage_kinds.csi_driver_update),
     ("storage.k8s.io", "CSINode"): lambda: Rules(storage_kinds.csi_node, storage_kinds.csi_node_update),
@@ -123,7 +146,9 @@ RULES: Final[dict[tuple[str, str], Callable[[], Rules]]] = {
     ),
     ("storage.k8s.io", "StorageClass"): lambda: Rules(storage_kinds.storage_class, storage_kinds.storage_class_update),
     ("storage.k8s.io", "VolumeAttachment"): lambda: Rules(
-        storage_kinds.volume_attachment, storage_kinds.volume_attachment_update
+        storage_kinds.volume_attachment,
+        storage_kinds.volume_attachment_update,
+        storage_kinds.volume_attachment_status,
     ),
     ("storage.k8s.io", "VolumeAttributesClass"): lambda: Rules(
         storage_kinds.attributes_class, storage_kinds.attributes_class_update

@@ -129,7 +129,7 @@ def template_metadata(metadata: Tree, path: str, report: Report) -> None:
     labels_at(metadata.get("labels"), path + ".labels", report)
     for name in _UNSETTABLE:
         if metadata.get(name):
-            report.forbidden(f"{path}.{name}", "cannot be set")
+            report.forbidden(f"{path}.{'uID' if name == 'uid' else name}", "cannot be set")
 
 
 def local_path(value: str, path: str, report: Report) -> None:

@@ -249,6 +249,8 @@ def pod_spec(spec: Tree, path: str, report: Report) -> None:
     _gates(spec, path, report)
     if spec.get("topologySpreadConstraints"):
         scheduling.spread(spec["topologySpreadConstraints"], path + ".topologySpreadConstraints", report)
+    if report.facts.get("host process"):
+        security.host_processes(spec, path, report)
     if spec.get("hostUsers") is False:
         _user_namespace(spec, path, report)
     _names(spec, path, report)

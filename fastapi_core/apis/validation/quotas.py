@@ -117,8 +117,8 @@ def _scopes(spec: Tree, hard: dict[str, str], report: Report) -> None:
     for scope in scopes:
         if scope not in _SCOPES:
             report.invalid(at, scopes, "unsupported scope")
-        for name in hard:
-            if scope in _SCOPES and not _applies(scope, name):
+        for name in sorted(hard):
+            if not _applies(scope, name):
                 report.invalid(at, scopes, "unsupported scope applied to resource")
     _conflicts(set(scopes), at, scopes, report)
 
@@ -131,13 +131,13 @@ def _conflicts(found: set[str], path: str, value: Any, report: Report) -> None:
 
 def _applies(scope: str, name: str) -> bool:
     """Whether a scope makes sense for a resource."""
+    if name not in QUOTA or scope not in _SCOPES:
+        return True
     if scope == "BestEffort":
         return name == "pods"
     if scope == "VolumeAttributesClass":
-        return name in ("persistentvolumeclaims", "requests.storage") or "storageclass.storage.k8s.io/" in name
-    if name in QUOTA:
-        return name == "pods" or name.rpartition(".")[2] in ("cpu", "memory", "ephemeral-storage") or HUGE in name
-    return True
+        return name in ("persistentvolumeclaims", "requests.storage")
+    return name == "pods" or name.rpartition(".")[2] in ("cpu", "memory")
 
 
 def _scope_selector(spec: Tree, report: Report) -> None:
@@ -147,6 +147,10 @@ def _scope_selector(spec: Tree, report: Report) -> None:
         scope, operator, values = item.get("scopeName") or "", item.get("operator") or "", item.get("values")
         if scope not in _SCOPES:
             report.invalid(at + ".scopeName", scope, "unsupported scope")
+        for name in sorted(spec.get("hard") or ()):
+            if not _applies(scope, name):
+                told = shown("core/v1.ScopeSelector", spec["scopeSelector"])
+                report.invalid(at, told, "unsupported scope applied to resource")
         found.add(scope)
         if scope in _EXISTING and operator != "Exists":
             report.invalid(at + ".operator", operator, _MUST_EXIST)
@@ -160,7 +164,7 @@ def _scope_selector(spec: Tree, report: Report) -> None:
                 report.invalid(at + ".values", values, text)
         else:
             report.invalid(at + ".operator", operator, "not a valid selector operator")
-    _conflicts(found, ".spec.scopeSelector", spec.get("scopeSelector"), report)
+    _conflicts(found, at, spec.get("scopes"), report)
 
 
 def resource_quota(tree: Tree, path: str, report: Report) -> None:
@@ -180,7 +184,15 @@ def resource_quota_update(tree: Tree, path: str, report: Report) -> None:
     scopes = (tree.get("spec") or {}).get("scopes") or []
     before = ((report.old or {}).get("spec") or {}).get("scopes") or []
     if set(scopes) != set(before):
-        report.invalid(".spec.scopes", scopes, "field is immutable")
+        report.invalid(".spec.scopes", scopes or None, "field is immutable")
+
+
+def resource_quota_status(tree: Tree, path: str, report: Report) -> None:
+    for side in ("hard", "used"):
+        for name, value in ((tree.get("status") or {}).get(side) or {}).items():
+            at = f".status.{side}[{name}]"
+            report.each_invalid(at, name, _quota_name(name))
+            quantity(name, value, at, report)
 
 
 # Nodes
@@ -210,8 +222,16 @@ def node(tree: Tree, path: str, report: Report) -> None:
     spec: Tree = tree.get("spec") or {}
     if spec.get("taints"):
         taints(spec["taints"], ".metadata.taints", report)
+    if report.old is None:
+        _node_resources(tree, report)
     if spec.get("podCIDRs"):
         _pod_ranges(spec["podCIDRs"], ".spec.podCIDRs", report)
+
+
+def _node_resources(tree: Tree, report: Report) -> None:
+    for side in ("capacity", "allocatable"):
+        for name, value in ((tree.get("status") or {}).get(side) or {}).items():
+            quantity(name, value, f".status.{side}.{name}", report)
 
 
 def node_update(tree: Tree, path: str, report: Report) -> None:
@@ -221,19 +241,21 @@ def node_update(tree: Tree, path: str, report: Report) -> None:
         return
     node(tree, path, report)
     ranges, earlier = spec.get("podCIDRs") or [], before.get("podCIDRs") or []
-    if earlier and ranges != earlier:
-        report.forbidden(".spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid')
+    if earlier:
+        pairs = zip(ranges, earlier, strict=True) if len(ranges) == len(earlier) else [("", " ")]
+        for _ in [1 for value, held in pairs if value != held]:
+            report.forbidden(".spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid')
     if before.get("providerID") and spec.get("providerID") != before["providerID"]:
         report.forbidden(".spec.providerID", 'node updates may not change providerID except from "" to valid')
+    if spec.get("taints"):
+        taints(spec["taints"], ".metadata.taints", report)
     if (spec.get("externalID") or "") != (before.get("externalID") or ""):
         report.forbidden(".spec.externalID", "may not be updated")
 
 
 def node_status(tree: Tree, path: str, report: Report) -> None:
     status: Tree = tree.get("status") or {}
-    for side in ("capacity", "allocatable"):
-        for name, value in (status.get(side) or {}).items():
-            quantity(name, value, f".status.{side}.{name}", report)
+    _node_resources(tree, report)
     seen: set[tuple[str, str]] = set()
     for index, address in enumerate(status.get("addresses") or ()):
         key = (address.get("type") or "", address.get("address") or "")

@@ -74,9 +74,36 @@ def _windows(tree: Tree, path: str, report: Report) -> None:
             else "gmsaCredentialSpec size must be under 64 KiB"
         )
         report.invalid(path + ".gmsaCredentialSpec", spec, text)
+    if tree.get("hostProcess"):
+        report.facts["host process"] = True
     user = tree.get("runAsUserName")
     if user is not None and not user:
         report.invalid(path + ".runAsUserName", user, "runAsUserName cannot be an empty string")
+
+
+def host_processes(spec: Tree, path: str, report: Report) -> None:
+    """Containers that are processes of a Windows host: all of a pod or none, and where the cluster lets them."""
+    of_pod_ = ((spec.get("securityContext") or {}).get("windowsOptions") or {}).get("hostProcess")
+    every = hosted = 0
+    for kind in ("initContainers", "containers", "ephemeralContainers"):
+        for index, container in enumerate(spec.get(kind) or ()):
+            every += 1
+            own = ((container.get("securityContext") or {}).get("windowsOptions") or {}).get("hostProcess")
+            if own is not None and of_pod_ is not None and own != of_pod_:
+                at = f"{path}.{kind}[{index}].securityContext.windowsOptions.hostProcess"
+                text = f"pod hostProcess value must be identical if both are specified, was {str(of_pod_).lower()}"
+                report.invalid(at, own, text)
+            hosted += bool(of_pod_ if own is None else own)
+    if not hosted:
+        return
+    if hosted != every:
+        text = "If pod contains any hostProcess containers then all containers must be HostProcess containers"
+        report.invalid(path, "", text)
+    if not spec.get("hostNetwork"):
+        text = "hostNetwork must be true if pod contains any hostProcess containers"
+        report.invalid(path + ".hostNetwork", False, text)
+    if not Policy.privileged:
+        report.forbidden(path, "hostProcess containers are disallowed by cluster policy")
 
 
 def of_container(tree: Tree, path: str, report: Report) -> None:

@@ -5,10 +5,22 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fastapi_core.apis.validation import formats
+from fastapi_core.apis.validation.internal import shown
 from fastapi_core.apis.validation.labelling import csi_driver, selector
 from fastapi_core.apis.validation.quantities import amount
-from fastapi_core.apis.validation.rules import CHECK, IMMUTABLE, NOT_NEGATIVE, Report, Tree, choice, immutable, text
-from fastapi_core.apis.validation.storage import volume_source
+from fastapi_core.apis.validation.rules import (
+    CHECK,
+    IMMUTABLE,
+    INT32_MAX,
+    NOT_NEGATIVE,
+    Report,
+    Tree,
+    between,
+    choice,
+    immutable,
+    text,
+)
+from fastapi_core.apis.validation.storage import volume_spec
 
 
 def _provisioner(name: str, path: str, report: Report) -> None:
@@ -69,11 +81,13 @@ def storage_class(tree: Tree, path: str, report: Report) -> None:
         report.required(".volumeBindingMode")
     elif mode not in _BINDING:
         report.unsupported(".volumeBindingMode", mode, _BINDING)
+    topologies = tree.get("allowedTopologies") or ()
     terms: list[frozenset[Any]] = []
-    for index, term in enumerate(tree.get("allowedTopologies") or ()):
+    for index, term in enumerate(topologies):
         at = f".allowedTopologies[{index}]"
         said = _topology_term(term, at, report)
-        if said in terms or not said:
+        # An error for each term that says the same; to say nothing is to repeat every place of the list.
+        for _ in range(terms.count(said) + (0 if said else len(topologies))):
             report.duplicate(at + ".matchLabelExpressions", "")
         terms.append(said)
 
@@ -121,9 +135,9 @@ def csi_driver_update(tree: Tree, path: str, report: Report) -> None:
     csi_driver_kind(tree, path, report)
     spec: Tree = tree.get("spec") or {}
     before: Tree = (report.old or {}).get("spec") or {}
-    for name, shown in (("attachRequired", "attachedRequired"), ("volumeLifecycleModes", "volumeLifecycleModes")):
+    for name, told in (("attachRequired", "attachedRequired"), ("volumeLifecycleModes", "volumeLifecycleModes")):
         if spec.get(name) != before.get(name):
-            report.invalid(f".spec.{shown}", spec.get(name), IMMUTABLE)
+            report.invalid(f".spec.{told}", spec.get(name), IMMUTABLE)
 
 
 def _node_driver(driver: Tree, names: set[str], path: str, report: Report) -> None:
@@ -161,7 +175,8 @@ def csi_node_update(tree: Tree, path: str, report: Report) -> None:
     for driver in ((report.old or {}).get("spec") or {}).get("drivers") or ():
         new = drivers.get(driver.get("name"))
         if new is not None and any(new.get(name) != driver.get(name) for name in ("nodeID", "topologyKeys")):
-            report.invalid(".spec.drivers", new, IMMUTABLE)
+            told = {name: value for name, value in new.items() if name != "allocatable"}
+            report.invalid(".spec.drivers", shown("storage.k8s.io/v1.CSINodeDriver", told), IMMUTABLE)
 
 
 def volume_attachment(tree: Tree, path: str, report: Report) -> None:
@@ -180,17 +195,23 @@ def volume_attachment(tree: Tree, path: str, report: Report) -> None:
             report.required(at, "must specify non empty persistentVolumeName")
         report.each_invalid(at, name, formats.subdomain(name))
     else:
-        volume_source(inline or {}, ".spec.source.inlineVolumeSpec", report)
+        volume_spec(inline or {}, ".spec.source.inlineVolumeSpec", report, inline=True)
     node = spec.get("nodeName") or ""
     report.each_invalid(".spec.nodeName", node, formats.subdomain(node))
 
 
-_SPEC_FIXED = immutable("spec")
-
-
 def volume_attachment_update(tree: Tree, path: str, report: Report) -> None:
     volume_attachment(tree, path, report)
-    _SPEC_FIXED(tree, "", report)
+    spec = tree.get("spec") or {}
+    if spec != ((report.old or {}).get("spec") or {}):
+        report.invalid(".spec", shown("storage.k8s.io/v1.VolumeAttachmentSpec", spec), IMMUTABLE)
+
+
+def volume_attachment_status(tree: Tree, path: str, report: Report) -> None:
+    for member in ("attachError", "detachError"):
+        code = ((tree.get("status") or {}).get(member) or {}).get("errorCode")
+        if code is not None and code < 0:
+            report.invalid(f".status.{member}.errorCode", code, between(0, INT32_MAX))
 
 
 def attributes_class(tree: Tree, path: str, report: Report) -> None:

@@ -115,7 +115,7 @@ def nfs(tree: Tree, path: str, report: Report) -> None:
         report.invalid(path + ".path", target, "must be an absolute path")
 
 
-def _iscsi_name(name: str) -> bool:
+def iscsi_name(name: str) -> bool:
     for prefix, form in (("iqn", _iqn), ("eui", _eui), ("naa", _naa)):
         if name.startswith(prefix):
             return form.fullmatch(name) is not None
@@ -128,7 +128,7 @@ def iscsi(tree: Tree, path: str, report: Report) -> None:
     iqn = tree.get("iqn")
     if not iqn:
         report.required(path + ".iqn")
-    elif not _iscsi_name(iqn):
+    elif not iscsi_name(iqn):
         report.invalid(path + ".iqn", iqn, _ISCSI_FORM)
     lun = tree.get("lun") or 0
     if not 0 <= lun <= 255:
@@ -136,7 +136,7 @@ def iscsi(tree: Tree, path: str, report: Report) -> None:
     if (tree.get("chapAuthDiscovery") or tree.get("chapAuthSession")) and tree.get("secretRef") is None:
         report.required(path + ".secretRef")
     initiator = tree.get("initiatorName")
-    if initiator is not None and not _iscsi_name(initiator):
+    if initiator is not None and not iscsi_name(initiator):
         report.invalid(path + ".initiatorname", initiator, _ISCSI_FORM)
 
 

@@ -20,13 +20,16 @@ from fastapi_core.apis.validation.rules import Tree
 from fastapi_core.later import later
 
 if TYPE_CHECKING:
+    from fastapi_core.apis.validation import config_warnings
     from fastapi_core.structural import nodes, structure
 else:
+    config_warnings = later("fastapi_core.apis.validation.config_warnings")
     structure = later("fastapi_core.structural.structure")
     nodes = later("fastapi_core.structural.nodes")
 
 Warn = Callable[[Tree, Tree | None], list[str]]
 
+_PERSISTENT: Final = ("cephfs", "photonPersistentDisk", "scaleIO", "storageos", "glusterfs", "rbd")
 _STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _RECYCLE: Final = (
     "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning."
@@ -84,6 +87,16 @@ def templated(path: str, *, named: bool = True, former: bool = False) -> Warn:
         return out + _template(_at(old if old is not None and former else new, path), path)
 
     return warn
+
+
+_DAEMON = templated("spec.template", named=False)
+
+
+def daemon_set(new: Tree, old: Tree | None) -> list[str]:
+    """When the template changed."""
+    if old is not None and _at(new, "spec.template") == _at(old, "spec.template"):
+        return []
+    return _DAEMON(new, old)
 
 
 _STATEFUL = templated("spec.template", named=False)
@@ -156,7 +169,8 @@ def volume(new: Tree, old: Tree | None) -> list[str]:
         out += node_term(term, f"spec.nodeAffinity.required.nodeSelectorTerms[{index}]")
     if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
         out.append(f"spec.persistentVolumeReclaimPolicy: {_RECYCLE}")
-    return out + [f"spec.{shown}: {text}" for name, (shown, text) in VOLUMES.items() if spec.get(name) is not None]
+    found = [VOLUMES[name] for name in _PERSISTENT if spec.get(name) is not None]
+    return out + [f"spec.{shown}: {text}" for shown, text in found]
 
 
 def storage_class(new: Tree, old: Tree | None) -> list[str]:
@@ -218,6 +232,33 @@ def service(new: Tree, old: Tree | None) -> list[str]:
     if spec.get("trafficDistribution") == "PreferClose":
         out.append('spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"')
     return out
+
+
+def balancer_status(new: Tree, old: Tree | None) -> list[str]:
+    status: Tree = (new.get("status") or {}).get("loadBalancer") or {}
+    return [
+        warning
+        for index, item in enumerate(status.get("ingress") or ())
+        if item.get("ip")
+        for warning in address_warnings(item["ip"], f"status.loadBalancer.ingress[{index}]")
+    ]
+
+
+def pod_status(new: Tree, old: Tree | None) -> list[str]:
+    status: Tree = new.get("status") or {}
+    return [
+        warning
+        for member in ("podIPs", "hostIPs")
+        for index, item in enumerate(status.get(member) or ())
+        for warning in address_warnings(item.get("ip") or "", f"status.{member}[{index}].ip")
+    ]
+
+
+STATUS_WARNINGS: Final[dict[tuple[str, str], Warn]] = {
+    ("", "Pod"): pod_status,
+    ("", "Service"): balancer_status,
+    ("networking.k8s.io", "Ingress"): balancer_status,
+}
 
 
 def endpoints(new: Tree, old: Tree | None) -> list[str]:
@@ -321,10 +362,11 @@ WARNINGS: Final[dict[tuple[str, str], Warn]] = {
     ("", "PodTemplate"): templated("template", named=False),
     ("", "ReplicationController"): templated("spec.template", former=True),
     ("", "ResourceQuota"): resource_quota,
+    ("", "Secret"): lambda new, old: config_warnings.secret(new, old),
     ("", "Service"): service,
     ("", "ServiceAccount"): service_account,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): definition,
-    ("apps", "DaemonSet"): templated("spec.template", named=False),
+    ("apps", "DaemonSet"): daemon_set,
     ("apps", "Deployment"): templated("spec.template"),
     ("apps", "ReplicaSet"): templated("spec.template"),
     ("apps", "StatefulSet"): stateful_set,
@@ -333,5 +375,7 @@ WARNINGS: Final[dict[tuple[str, str], Warn]] = {
     ("discovery.k8s.io", "EndpointSlice"): endpoint_slice,
     ("networking.k8s.io", "NetworkPolicy"): network_policy,
     ("node.k8s.io", "RuntimeClass"): runtime_class,
+    ("resource.k8s.io", "ResourceSlice"): lambda new, old: config_warnings.resource_slice(new, old),
+    ("storage.k8s.io", "CSIDriver"): lambda new, old: config_warnings.csi_driver(new, old),
     ("storage.k8s.io", "StorageClass"): storage_class,
 }

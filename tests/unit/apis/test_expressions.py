@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fastapi_core import structural
-from fastapi_core.apis.validation import admission
+from fastapi_core.apis.validation import admission_policies as admission
 from fastapi_core.apis.validation.expressions import device_selector, match_condition
 from fastapi_core.apis.validation.rules import Report
 from fastapi_core.cel.rules import over_limit
@@ -143,7 +143,7 @@ def mutating(expression: str, kind: str) -> list[str]:
 def test_mutations() -> None:
     assert mutating("Object{spec: Object.spec{replicas: 1}}", "ApplyConfiguration") == []
     assert mutating("[JSONPatch{op: 'add', path: '/a', value: object.b}]", "JSONPatch") == []
-    assert mutating("[]", "JSONPatch") == []
+    assert mutating("[] + [JSONPatch{op: 'remove', path: '/a'}]", "JSONPatch") == []
     assert mutating("1", "JSONPatch") == [
         'spec.mutations[0].jsonPatch.expression: Invalid value: "1": must evaluate to list(JSONPatch) but got int'
     ]
