@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import copy
+import hashlib
 from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -206,6 +208,7 @@ def declare(definition: Definition, version: Version, form: LazyForm) -> Resourc
         short_names=names.short_names,
         categories=names.categories,
         subresources=_subresources(names, version),
+        storage_version_hash=_stored_as(definition),
         selectable_fields={path.removeprefix("."): steps(path) for path in version.selectable},
         list_kind=names.list_kind or names.kind + "List",
         unconditional_update=False,
@@ -214,6 +217,12 @@ def declare(definition: Definition, version: Version, form: LazyForm) -> Resourc
         strategy=rules.strategy(),
     )
     return rules.definition
+
+
+def _stored_as(definition: Definition) -> str:
+    """What discovery tells of the version objects are stored in: it changes when that does."""
+    stored = f"{definition.group}/{definition.storage_version}/{definition.names.kind}"
+    return base64.b64encode(hashlib.sha256(stored.encode()).digest()[:8]).decode()
 
 
 def _subresources(names: Names, version: Version) -> Mapping[str, Subresource]:
