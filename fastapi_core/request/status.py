@@ -60,7 +60,7 @@ def encode(tree: dict[str, Any], request: Request) -> tuple[bytes, bytes]:
     if accept is not None and accept not in (b"*/*", JSON):
         from fastapi_core.codec.negotiate import NO_TRANSFORMS, negotiate
 
-        # None: nothing we have is accepted, or only as a Table. Failures go out as JSON then.
+        # None: nothing we have is accepted, or only as a Table. Failures go out as JSON for people then.
         media = negotiate(accept.decode("latin-1"), NO_TRANSFORMS)
         if media is not None and media.format == "yaml":
             from fastapi_core.codec import yaml
@@ -70,7 +70,7 @@ def encode(tree: dict[str, Any], request: Request) -> tuple[bytes, bytes]:
             from fastapi_core.codec import protobuf
 
             return PROTOBUF, protobuf.answer(tree)
-        pretty = pretty or (media is not None and media.pretty)
+        pretty = pretty or media is None or media.pretty
     return JSON, json.encode_pretty(tree) if pretty else json.encode(tree) + b"\n"
 
 
