@@ -115,8 +115,25 @@ def _answerer(definition: ResourceDefinition, authorizer: Authorizer, backends: 
     return None
 
 
+#: Subresources that show their object, and not as a Table.
+_NO_TABLES = {
+    ("", "pods", "ephemeralcontainers"),
+    ("", "pods", "resize"),
+    ("apiextensions.k8s.io", "customresourcedefinitions", "status"),
+    ("apiregistration.k8s.io", "apiservices", "status"),
+    ("certificates.k8s.io", "certificatesigningrequests", "approval"),
+    ("resource.k8s.io", "resourceclaims", "status"),
+}
+
+
 def _subresource(find: Callable[[], Scope], name: str, verb: str, backends: Backends) -> Endpoint:
     scope = find()
+    made = _made_subresource(scope, name, verb, backends)
+    definition = scope.definition
+    return render.negotiated(made) if (definition.group, definition.plural, name) in _NO_TABLES else made
+
+
+def _made_subresource(scope: Scope, name: str, verb: str, backends: Backends) -> Endpoint:
     if name == "status":
         scope = subresources.status_scope(scope)
         if verb == "get":
