@@ -87,10 +87,10 @@ async def _put(
 ) -> Response:
     info = ctx.info
     if scope.definition.create_on_update and not subresource and await _absent(scope, info.namespace, info.name):
-        version = tree["metadata"].get("resourceVersion")
-        if version in (None, "", "0"):
-            obj = await create_object(ctx, scope, tree, options, verb="update")
-            return render.one(ctx, scope, obj, status=201, media=media)
+        # There is nothing that a version could be compared with.
+        tree["metadata"].pop("resourceVersion", None)
+        obj = await create_object(ctx, scope, tree, options, verb="update")
+        return render.one(ctx, scope, obj, status=201, media=media)
     obj = await write(ctx, scope, lambda current: _copy(tree), options, subresource, replace=True)
     return render.one(ctx, scope, obj, media=media)
 
