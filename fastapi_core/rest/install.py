@@ -14,6 +14,7 @@ from fastapi_core.admission.chain import AdmissionChain
 from fastapi_core.authz.base import Authorizer
 from fastapi_core.http.exchange import Answer
 from fastapi_core.later import later
+from fastapi_core.meta import selectors
 from fastapi_core.registry.definition import ResourceDefinition
 from fastapi_core.request.context import Endpoint, RequestContext
 
@@ -153,9 +154,10 @@ def _deprecated_watch(scope: Scope, watches: WatchServer) -> Endpoint:
     def watch(ctx: RequestContext) -> Answer | Awaitable[Answer]:
         asked = options.list_options(ctx.request.query, deprecated_watch=True)
         name = ctx.info.name
-        if name and asked.field_selector:
-            matcher = scope.matcher(asked)
-            if matcher is not None and matcher.required("metadata.name") != name:
+        if name and scope.matcher(asked) is not None:
+            fields = selectors.parse_fields(asked.field_selector)
+            named = [value for field, operator, value in fields if (field, operator) == ("metadata.name", "=")]
+            if fields and named[:1] != [name]:
                 raise errors.bad_request("fieldSelector metadata.name doesn't match requested name")
         return watches.start(ctx, scope, asked)
 
