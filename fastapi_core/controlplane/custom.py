@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fastapi_core.crd import serving
     from fastapi_core.crd.client import WebhookClient
     from fastapi_core.crd.scope import Converter
-    from fastapi_core.crd.serving import Resource
+    from fastapi_core.crd.serving import Resource, ServedVersion
     from fastapi_core.crd.surroundings import Surroundings
     from fastapi_core.discovery.endpoints import DiscoveryEndpoints
     from fastapi_core.discovery.live import LiveDocuments
@@ -38,6 +38,7 @@ else:
 
 #: Names that are stored where built-in resources are.
 OVERLAPPING = frozenset({PREFIX, APISERVICES})
+_WRITES = frozenset({"create", "patch", "update"})
 
 
 class ConversionWebhooks:
@@ -117,7 +118,10 @@ class CustomResources:
     def serve(self, definition: Definition) -> None:
         before = self._resources.get(definition.name)
         if before is not None and before.definition.same_serving(definition):
+            ends = definition.holds("Terminating") is not before.definition.holds("Terminating")
             before.definition = definition
+            if ends:
+                self._publish(definition.group)
             return
         if definition.key_prefix in OVERLAPPING:
             return
@@ -171,7 +175,7 @@ class CustomResources:
         if not members:
             self._groups.pop(group, None)
         declared: list[ResourceDefinition] = [
-            served.definition for resource in members.values() for served in resource.versions.values()
+            _declared(resource, served) for resource in members.values() for served in resource.versions.values()
         ]
         versions = self._documents.put(group, declared)
         routes = self._discovery.group_routes(group, versions, whole=group not in self._builtin) if versions else []
@@ -185,6 +189,14 @@ class CustomResources:
     def _described(self, previous: OpenAPIDocuments) -> OpenAPIDocuments:
         kinds = [served.described() for made in self._resources.values() for served in made.versions.values()]
         return openapi_documents.OpenAPIDocuments(self._definitions, custom=kinds, previous=previous)
+
+
+def _declared(resource: Resource, served: ServedVersion) -> ResourceDefinition:
+    """A version as discovery tells it: nothing new comes to a definition that is on its way out."""
+    found = served.definition
+    if resource.definition.holds("Terminating"):
+        found = replace(found, verbs=tuple(verb for verb in found.verbs if verb not in _WRITES))
+    return found
 
 
 def terminate(tree: Tree) -> None:

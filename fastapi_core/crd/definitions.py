@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from fastapi_core.discovery.priorities import version_key
 from fastapi_core.records import dataclass
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ def read(source: CachedObject) -> Definition:
         spec.get("scope") == "Namespaced",
         names,
         Names.of(status.get("acceptedNames")),
-        tuple(_version(group, names.kind, version) for version in spec.get("versions") or ()),
+        tuple(_version(group, names.kind, version, spec["versions"]) for version in spec.get("versions") or ()),
         spec.get("conversion") or {},
         bool(spec.get("preserveUnknownFields")),
         {condition["type"]: condition for condition in status.get("conditions") or ()},
@@ -179,13 +180,25 @@ def read(source: CachedObject) -> Definition:
     )
 
 
-def _version(group: str, kind: str, tree: Tree) -> Version:
+def _warning(group: str, kind: str, name: str, versions: list[Tree]) -> str:
+    """What is said of a deprecated version that has no words of its own."""
+    text = f"{group}/{name} {kind} is deprecated"
+    own = version_key(name)
+    better = [
+        other["name"]
+        for other in versions
+        if other.get("served") and not other.get("deprecated") and version_key(other["name"]) < own
+    ]
+    return f"{text}; use {group}/{min(better, key=version_key)} {kind}" if better else text
+
+
+def _version(group: str, kind: str, tree: Tree, versions: list[Tree]) -> Version:
     subresources: Tree = tree.get("subresources") or {}
     scale = subresources.get("scale")
     name = tree.get("name") or ""
     warning = ""
     if tree.get("deprecated"):
-        warning = tree.get("deprecationWarning") or f"{group}/{name} {kind} is deprecated"
+        warning = tree.get("deprecationWarning") or _warning(group, kind, name, versions)
     return Version(
         name,
         bool(tree.get("served")),

@@ -158,10 +158,16 @@ class CustomScope(Scope):
             return view
         tree = self._defaulted(obj)
         if tree.get("apiVersion") != self.group_version:
+            self._check_known(tree.get("apiVersion") or "")
             if self.family.converter is not None:
                 raise errors.internal(f"{obj.key} has not been converted")
             tree = {**tree, "apiVersion": self.group_version}
         return self._shown(obj, tree)
+
+    def _check_known(self, version: str) -> None:
+        """What was stored in a version that the definition has no more cannot be converted."""
+        if self.family.form(version) is None:
+            raise errors.APIError("", f"request to convert CR from an invalid group/version: {version}", code=500)
 
     def views(self, objects: list[CachedObject]) -> list[CachedObject]:
         return [self.view(obj) for obj in objects]

@@ -238,14 +238,21 @@ def _binary_page(scope: Scope, media: MediaType, listing: Page, *, selected: boo
 
 
 def tree(
-    ctx: RequestContext, content: Any, *, scope: Scope | None = None, status: int = 200, tables: bool = False
+    ctx: RequestContext,
+    content: Any,
+    *,
+    scope: Scope | None = None,
+    status: int = 200,
+    tables: bool = False,
+    columns: str = "",
 ) -> Response:
-    """A document that is no stored object (Status, reviews, scale); `tables`: it may be shown as a Table."""
+    """A document that is no stored object (Status, reviews, scale); `tables`: it may be shown as a Table, with the
+    `columns` of its kind or of this one."""
     media = media_type(ctx, scope, transforms=RESOURCE_TRANSFORMS if tables else METADATA_TRANSFORMS)
     if media.as_kind and content["kind"] != "Status":
         check_form(media, content["kind"])
         if media.as_kind == "Table":
-            return document(ctx, media, _tree_table(ctx, content, media) + b"\n", status=status)
+            return document(ctx, media, _tree_table(ctx, content, media, columns) + b"\n", status=status)
         content = _partial(content, media)
     if media.format == "protobuf":
         return binary(protobuf.answer(content), status=status)
@@ -257,14 +264,14 @@ def _partial(content: dict[str, Any], media: MediaType) -> dict[str, Any]:
     return {"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": content.get("metadata") or {}}
 
 
-def _tree_table(ctx: RequestContext, content: dict[str, Any], media: MediaType) -> bytes:
+def _tree_table(ctx: RequestContext, content: dict[str, Any], media: MediaType, columns: str) -> bytes:
     """A document that is no stored object as a Table of one row."""
     include = include_object(ctx)
     metadata = content.get("metadata") or {}
     shown: dict[str, Any] | None = content if include == "Object" else None
     if include == "Metadata":
         shown = _partial(content, media)
-    printer = kind_printer(content["kind"])
+    printer = kind_printer(columns or content["kind"])
     rows = printer.render_tree(content, time.time(), json_codec.encode(shown))
     listing = {"resourceVersion": metadata["resourceVersion"]} if "resourceVersion" in metadata else {}
     return printer.table(json_codec.encode(listing), rows, version=media.as_version)

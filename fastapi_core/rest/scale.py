@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 from functools import cache, partial
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from fastapi_core import errors
 from fastapi_core._ext.objects import CachedObject
@@ -32,6 +32,7 @@ from fastapi_core.schema.errors import TypeMismatch
 from fastapi_core.schema.tables import type_of
 
 KIND, GROUP_VERSION = "Scale", "autoscaling/v1"
+_NO_SCALE: Final = f"request to convert CR to an invalid group/version: {GROUP_VERSION}"
 
 
 class Scaling(Protocol):
@@ -147,7 +148,7 @@ def getter(scope: Scope) -> Endpoint:
     def _answer(ctx: RequestContext, obj: CachedObject) -> Response:
         parent, scaling = scope.view(obj).tree(), _scaling(scope)
         scaling.check(parent)
-        return render.tree(ctx, scaling.read(parent), tables=True)
+        return _shown(ctx, scope, scaling.read(parent))
 
     return get
 
@@ -221,6 +222,11 @@ def _applied(ctx: RequestContext, scope: Scope, options: WriteOptions) -> Change
     check_kind(config.tree, expected())
 
     def change(old: Tree) -> Tree:
+        if scope.definition.custom and not old["metadata"].get("managedFields"):
+            raise plain_failure(
+                f"failed to create manager for existing fields: failed to convert live object (/; {GROUP_VERSION}, "
+                f"Kind={KIND}) to proper version: {_NO_SCALE}"
+            )
         result = Applier(_tracker()).apply(
             old, config.tree, options.field_manager, lifecycle.timestamp(), force=bool(options.force)
         )
@@ -239,7 +245,7 @@ def _converted(scope: Scope, tree: Tree, config: Tree) -> Tree:
     """An applied Scale as its type has it."""
     failure = f"failed to convert new object ({named(config)}) to proper version: "
     if scope.definition.custom:
-        raise plain_failure(f"{failure}request to convert CR to an invalid group/version: {GROUP_VERSION}")
+        raise plain_failure(failure + _NO_SCALE)
     try:
         scale: Tree = normalize.normalize(expected().type, tree).tree
     except TypeMismatch as error:
@@ -278,4 +284,9 @@ async def _write(ctx: RequestContext, scope: Scope, options: WriteOptions, scale
 
     shown = Shown(scaling.read, partial(from_scale, scaling))
     obj: CachedObject = await write(ctx, scope, change, options, "scale", applied=True, shown=shown)
-    return render.tree(ctx, scaling.read(scope.view(obj).tree()), tables=True)
+    return _shown(ctx, scope, scaling.read(scope.view(obj).tree()))
+
+
+def _shown(ctx: RequestContext, scope: Scope, scale: Tree) -> Response:
+    columns = f"{KIND} of CustomResource" if scope.definition.custom else ""
+    return render.tree(ctx, scale, tables=True, columns=columns)

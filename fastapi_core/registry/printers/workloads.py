@@ -8,6 +8,7 @@ from typing import Any
 from fastapi_core.meta.time import human_duration
 from fastapi_core.registry.printers.cells import (
     AGE,
+    CUSTOM_AGE,
     NAME,
     NONE,
     UNKNOWN,
@@ -220,5 +221,12 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("Desired", number("spec.replicas"), "integer"),
         Column("Available", number("status.replicas"), "integer"),
         AGE,
+    ),
+    # The Scale of a custom resource.
+    "Scale of CustomResource": (
+        NAME,
+        Column("Desired", number("spec.replicas"), "integer", description="Number of desired replicas"),
+        Column("Available", number("status.replicas"), "integer", description="Number of actual replicas"),
+        CUSTOM_AGE,
     ),
 }
