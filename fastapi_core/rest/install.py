@@ -14,6 +14,7 @@ from fastapi_core.admission.chain import AdmissionChain
 from fastapi_core.authz.base import Authorizer
 from fastapi_core.http.exchange import Answer
 from fastapi_core.later import later
+from fastapi_core.meta import selectors
 from fastapi_core.registry.definition import ResourceDefinition
 from fastapi_core.request.context import Endpoint, RequestContext
 
@@ -115,8 +116,25 @@ def _answerer(definition: ResourceDefinition, authorizer: Authorizer, backends: 
     return None
 
 
+#: Subresources that show their object, and not as a Table.
+_NO_TABLES = {
+    ("", "pods", "ephemeralcontainers"),
+    ("", "pods", "resize"),
+    ("apiextensions.k8s.io", "customresourcedefinitions", "status"),
+    ("apiregistration.k8s.io", "apiservices", "status"),
+    ("certificates.k8s.io", "certificatesigningrequests", "approval"),
+    ("resource.k8s.io", "resourceclaims", "status"),
+}
+
+
 def _subresource(find: Callable[[], Scope], name: str, verb: str, backends: Backends) -> Endpoint:
     scope = find()
+    made = _made_subresource(scope, name, verb, backends)
+    definition = scope.definition
+    return render.negotiated(made) if (definition.group, definition.plural, name) in _NO_TABLES else made
+
+
+def _made_subresource(scope: Scope, name: str, verb: str, backends: Backends) -> Endpoint:
     if name == "status":
         scope = subresources.status_scope(scope)
         if verb == "get":
@@ -136,9 +154,10 @@ def _deprecated_watch(scope: Scope, watches: WatchServer) -> Endpoint:
     def watch(ctx: RequestContext) -> Answer | Awaitable[Answer]:
         asked = options.list_options(ctx.request.query, deprecated_watch=True)
         name = ctx.info.name
-        if name and asked.field_selector:
-            matcher = scope.matcher(asked)
-            if matcher is not None and matcher.required("metadata.name") != name:
+        if name and scope.matcher(asked) is not None:
+            fields = selectors.parse_fields(asked.field_selector)
+            named = [value for field, operator, value in fields if (field, operator) == ("metadata.name", "=")]
+            if fields and named[:1] != [name]:
                 raise errors.bad_request("fieldSelector metadata.name doesn't match requested name")
         return watches.start(ctx, scope, asked)
 

@@ -162,9 +162,16 @@ def table(
     include = include_object(ctx)
     if scope.definition.custom:
         objects = scope.views(objects)
+    elif scope.definition.kind == "FlowSchema":
+        # In the order in which they are asked, which is what people want to see.
+        objects = sorted(objects, key=_precedence)
     whole = scope.views(objects) if include == "Object" and not scope.definition.custom else None
     rows = scope.printer.render_rows(objects, time.time(), include, media.as_version, whole=whole)
     return scope.printer.table(metadata, rows, columns=columns, version=media.as_version) + b"\n"
+
+
+def _precedence(obj: CachedObject) -> tuple[int, str]:
+    return obj.tree()["spec"].get("matchingPrecedence", 0), obj.name
 
 
 def page(ctx: RequestContext, scope: Scope, media: MediaType, listing: Page, *, selected: bool) -> Response:

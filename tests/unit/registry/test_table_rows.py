@@ -324,7 +324,7 @@ def test_ages_beyond_a_go_duration() -> None:
 
 
 def test_custom_resources_without_columns() -> None:
-    assert custom_printer().cells({"metadata": {"name": "w"}}) == ["w", "<unknown>"]
+    assert custom_printer().cells({"metadata": {"name": "w"}}) == ["w", None]
 
 
 def test_five_hundred_known_rows_are_cheap() -> None:
