@@ -130,7 +130,7 @@ def plan_deletion(
     tree = {**old, "metadata": metadata}
     if definition.kind == "Namespace" and not definition.group:
         if not metadata.get("deletionTimestamp"):
-            return _terminate_namespace(tree, propagation if orphan is None else "Orphan" if orphan else "Background")
+            return _terminate_namespace(tree, propagation if orphan is None else "Orphan" if orphan else "Foreground")
         if tree.get("spec", {}).get("finalizers"):
             return Deletion(old, False, False)
     if definition.strategy.terminate is not None and not metadata.get("deletionTimestamp"):
@@ -186,13 +186,14 @@ def _mark_deleting(metadata: dict[str, Any]) -> None:
 
 def _terminate_namespace(tree: Tree, propagation: str) -> Deletion:
     """The first delete of a namespace only makes it Terminating; its content and finalizers go before it does. What
-    has to be kept when it goes is told by a finalizer, as for other kinds."""
+    has to be kept or to go with it is told by a finalizer, as for other kinds."""
     metadata = tree["metadata"]
     metadata["deletionTimestamp"] = timestamp()
     if propagation:
-        kept = [f for f in metadata.pop("finalizers", ()) if f != ORPHAN]
-        if kept or propagation == "Orphan":
-            metadata["finalizers"] = [*kept, ORPHAN] if propagation == "Orphan" else kept
+        finalizers = [f for f in metadata.pop("finalizers", ()) if f not in (ORPHAN, FOREGROUND)]
+        finalizers += {"Orphan": [ORPHAN], "Foreground": [FOREGROUND]}.get(propagation, [])
+        if finalizers:
+            metadata["finalizers"] = finalizers
     tree["status"] = {**tree.get("status", {}), "phase": "Terminating"}
     return Deletion(tree, True, False)
 

@@ -49,8 +49,8 @@ def updater(scope: Scope, subresource: str = "") -> Endpoint:
         options = write_options(ctx.request.query, "UpdateOptions")
         tree = read_object(ctx, expected, options.field_validation)
         metadata = tree["metadata"] = dict(tree.get("metadata") or {})
-        check_name(metadata, ctx.info.name)
         settle_namespace(scope, ctx.info.namespace, metadata)
+        check_name(metadata, ctx.info.name)
         apply_defaults(scope.definition, tree)
         return _put(ctx, scope, media, tree, options, subresource)
 
@@ -87,10 +87,10 @@ async def _put(
 ) -> Response:
     info = ctx.info
     if scope.definition.create_on_update and await _absent(scope, info.namespace, info.name):
-        version = tree["metadata"].get("resourceVersion")
-        if version in (None, "", "0"):
-            obj = await create_object(ctx, scope, tree, options, verb="update")
-            return render.one(ctx, scope, obj, status=201, media=media)
+        # There is nothing that a version could be compared with.
+        tree["metadata"].pop("resourceVersion", None)
+        obj = await create_object(ctx, scope, tree, options, verb="update")
+        return render.one(ctx, scope, obj, status=201, media=media)
     obj = await write(ctx, scope, lambda current: _copy(tree), options, subresource, replace=True)
     return render.one(ctx, scope, obj, media=media)
 
