@@ -392,8 +392,8 @@ cdef class Shape:
 
     @property
     def item(self):
-        """Shape of the items of a list."""
-        return self.of_item()
+        """Shape of the items of a list; for what is owned as a whole, of what is in it, if that is known."""
+        return self.of_item() if self.make_item is not None else None
 
     def __repr__(self):
         return f"<Shape {self.kind!r}>"

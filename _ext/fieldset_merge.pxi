@@ -357,10 +357,21 @@ cdef bint value_fits(Shape shape, object value) except -1:
     if value is None or shape.op == DEDUCED:
         return True
     if shape.op == LEAF_KIND:
-        return leaf_fits(shape.code, value)
+        return leaf_fits(shape.code, value) and (shape.make_item is None or content_fits(shape, value))
     if shape.op == OBJECT:
         return type(value) is dict and conforms(shape, <dict>value)
     return type(value) is list and list_fits(shape, <list>value)
+
+
+cdef bint content_fits(Shape shape, object value) except -1:
+    """The same inside of an object or list that is owned as a whole."""
+    cdef Shape inner = shape.of_item()
+    if type(value) is dict:
+        return conforms(inner, <dict>value)
+    for item in <list?>value:
+        if not value_fits(inner, item):
+            return False
+    return True
 
 
 cdef bint leaf_fits(int code, object value):

@@ -18,12 +18,14 @@ import subprocess
 import tempfile
 import time
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bench import (
     aggregate,
     custom,
+    etcd,
     identity,
     micro_admission,
     micro_authz,
@@ -300,6 +302,7 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         (ADMISSION, micro_admission.measure),
         (WEBHOOKS, micro_webhooks.measure),
         (SCHEMAS, micro_structural.measure),
+        (etcd.TITLE, partial(etcd.measure, folder, options, rows(), TOKEN)),
     ):
         if options.only.lower() in part:
             measured[part] = measure()

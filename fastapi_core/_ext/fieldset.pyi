@@ -72,8 +72,9 @@ class Shape:
     @property
     def rest(self) -> Shape | None: ...
     @property
-    def item(self) -> Shape:
-        """Shape of the items of a list."""
+    def item(self) -> Any:
+        """Shape of the items of a list. A leaf may have one, too, for those who ask whether a value fits: of the items
+        of a list that is owned as a whole, of an object taken apart."""
     @property
     def keys(self) -> tuple[str, ...]: ...
     @property

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from fastapi_core import errors
 from fastapi_core.admission.chain import Attributes
-from fastapi_core.errors import APIError
+from fastapi_core.errors import APIError, go_quote
+from fastapi_core.meta import names
 
 
 def shown_name(attributes: Attributes) -> str:
@@ -31,3 +32,12 @@ def all_of(texts: Sequence[str]) -> str:
 def failure(text: str) -> APIError:
     """A plugin's plain error, which the reference answers as a 500 without a reason."""
     return APIError("", text, code=500)
+
+
+def unaskable(name: str) -> str:
+    """What is wrong with a name that cannot stand in a path, so that nobody can be asked for its object; empty when
+    nothing is."""
+    if not name:
+        return "resource name may not be empty"
+    problems = names.path_segment(name)
+    return f"invalid resource name {go_quote(name)}: [{' '.join(problems)}]" if problems else ""

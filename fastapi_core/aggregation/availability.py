@@ -138,8 +138,16 @@ class Availability:
             self._by_service.setdefault(now.backing[:2], set()).add(now.name)
         if now is None:
             self._forget(before)
-        elif before is None or now.backing is None or (before.way, before.uid) != (now.way, now.uid):
+        elif before is None or (before.way, before.uid) != (now.way, now.uid):
             self._rounds.ask(now.name, fresh=True)
+        elif self._contradicted(now):
+            self._rounds.ask(now.name)
+
+    def _contradicted(self, service: APIService) -> bool:
+        """Whether somebody else has written the condition."""
+        state = self._states.get(service.name)
+        told = None if state is None else state.told
+        return told is not None and service.said != (told.status, told.reason, told.message)
 
     def _forget(self, service: APIService | None) -> None:
         if service is None:

@@ -56,6 +56,8 @@ class APIService:
     """PEM bundle; empty: the system's."""
     available: bool
     uid: str
+    said: tuple[str, str, str] = ("", "", "")
+    """Status, reason and message of its condition."""
 
     @property
     def way(self) -> Way | None:
@@ -78,6 +80,7 @@ def parsed(tree: Tree) -> APIService:
         authorities = base64.b64decode(spec.get("caBundle") or "")
     except (binascii.Error, ValueError):
         authorities = b"-"
+    available = condition(tree) or {}
     return APIService(
         tree["metadata"]["name"],
         spec.get("group") or "",
@@ -87,8 +90,9 @@ def parsed(tree: Tree) -> APIService:
         backing,
         bool(spec.get("insecureSkipTLSVerify")),
         authorities,
-        available=(condition(tree) or {}).get("status") == "True",
+        available=available.get("status") == "True",
         uid=tree["metadata"].get("uid") or "",
+        said=(available.get("status") or "", available.get("reason") or "", available.get("message") or ""),
     )
 
 

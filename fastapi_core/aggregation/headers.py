@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from fastapi_core.authn.tokens import PROTOCOL_HEADER, WEBSOCKET_PREFIX
+from fastapi_core.filters.headers import UNCACHED
 from fastapi_core.rest.upstream import HOP
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ _NOT_RELAYED = (HOP - {b"trailer"}) | {
     b"access-control-allow-methods", b"access-control-allow-origin",
 }  # fmt: skip
 _TOKEN = frozenset(b"!#$&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_SLASHES = re.compile("/{2,}")
 _REMEMBERED = 1024
 #: Under which a connection knows the fields of its last request, of at most that many bytes.
 _FORWARDED, _KEPT = "aggregation/forwarded", 4096
@@ -100,7 +103,10 @@ def forwarded(ctx: RequestContext, dropped: Dropped) -> list[Header]:
 
 def _own(ctx: RequestContext) -> list[Header]:
     """Fields that are another request's no more."""
-    headers = [(b"x-forwarded-uri", ctx.request.path.encode("utf-8", "surrogateescape"))]
+    path = ctx.request.path
+    if "//" in path:
+        path = _SLASHES.sub("/", path)
+    headers = [(b"x-forwarded-uri", path.encode("utf-8", "surrogateescape"))]
     if ctx.audit_id:
         headers.append((b"audit-id", ctx.audit_id.encode("latin-1", "replace")))
     return headers
@@ -144,10 +150,12 @@ def without_token(headers: list[Header]) -> list[Header]:
 
 
 def relayed(headers: list[Header]) -> list[Header]:
-    """The fields of a backend's answer that the client gets."""
+    """The fields of a backend's answer that the client gets: what it says of caching stands beside what we say."""
     kept = [header for header in headers if header[0] not in _NOT_RELAYED]
     for name, value in headers:
         if name == b"connection":
             named = {token.strip().lower() for token in value.split(b",")} - {b"close", b"keep-alive"}
             kept = [header for header in kept if header[0] not in named]
+        elif name == b"cache-control":
+            kept.insert(0, UNCACHED)
     return kept

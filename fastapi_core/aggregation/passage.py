@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING
 
+from fastapi_core.aggregation import sniff
 from fastapi_core.aggregation.headers import asked, forwarded_lines, relayed
 from fastapi_core.errors import Overtime
 from fastapi_core.http.client import UpstreamError
@@ -32,6 +33,7 @@ _TEXT: Header = (b"Content-Type", b"text/plain; charset=utf-8")
 #: and its client would be told of a conflict with itself.
 _REPEATABLE = frozenset({"GET", "HEAD", "OPTIONS"})
 _BODIES = frozenset({"POST", "PUT", "PATCH"})
+_TYPES = (b"content-type", b"content-encoding")
 
 
 class Passage(Relay):
@@ -191,7 +193,7 @@ class Passage(Relay):
             if self._refused():
                 self.release()
             else:
-                self.answer.set_result(self.stream(relayed(self.headers)))
+                self.answer.set_result(self.stream(self._typed(relayed(self.headers))))
 
     def end(self, trailers: Sequence[Header]) -> None:
         if self._reader is not None and self._connection is not None:
@@ -199,14 +201,22 @@ class Passage(Relay):
             self._connection.abort()
         super().end(trailers)
         if not self.answer.done() and not self._refused():
-            headers = relayed(self.headers)
+            headers = self._typed(relayed(self.headers))
             if self.length == 0:
                 # Told for an answer to HEAD, where it is the length of a body that is not there.
                 headers += [header for header in self.headers if header[0] == b"content-length"]
             whole = not trailers
             self.answer.set_result(Response(self.status, headers, self.held) if whole else self.stream(headers))
 
+    def _typed(self, headers: list[Header]) -> list[Header]:
+        """With the content type that the backend has left to be guessed; nobody waits for bytes to guess from."""
+        if self.length <= 0 or not self._held or any(name in _TYPES for name, _ in headers):
+            return headers
+        return [*headers, (b"content-type", sniff.content_type(self.held))]
+
     def failed(self, error: UpstreamError, *, untouched: bool) -> None:
+        if self.status and not self.answer.done() and not self._refused():
+            self.answer.set_result(self.stream(relayed(self.headers)))
         if self.answer.done():
             super().failed(error, untouched=untouched)
             return

@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Awaitable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from fastapi_core.aggregation.availability import LOCAL, with_finding
 from fastapi_core.discovery import priorities
 from fastapi_core.errors import APIError
 from fastapi_core.later import later
@@ -187,8 +186,6 @@ class Registrations:
         }
         full = normalize.normalize(definition.type, tree).tree
         lifecycle.before_create(definition, full)
-        # Nothing has to be looked at to know it.
-        full["status"] = with_finding(full, LOCAL)
         try:
             await self._store.create(full)
         except APIError as error:

@@ -13,7 +13,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 from fastapi_core import errors
 from fastapi_core.apis import families
-from fastapi_core.apis.claims import Claims, Value, canonical, owner_of
+from fastapi_core.apis.claims import Claims, Value, canonical, owner_of, ports_of
 from fastapi_core.apis.strategies.services import (
     HEADLESS,
     begin,
@@ -30,6 +30,8 @@ NO_RANGE = "the provided network does not match the current range"
 TAKEN = "provided IP is already allocated"
 PORT_TAKEN = "provided port is already allocated"
 FULL = "range is full"
+#: Who has a value that a service of another server has got; its object comes in a moment.
+_ELSEWHERE = "another server"
 #: Beyond this many addresses a range that looks full is not searched to the end.
 SEARCH_LIMIT = 1 << 20
 
@@ -142,8 +144,8 @@ class ServiceAllocator:
                 given.append(asked[index])
             else:
                 given.append(self._free_address(ranges[family], owner))
-        for address in given[first:]:
-            self.claims.pick(canonical(address), owner)
+        for index, address in enumerate(given[first:], first):
+            self.claims.pick(canonical(address), owner, offered=index >= len(asked) or not asked[index])
         if given:
             spec["clusterIP"], spec["clusterIPs"] = given[0], given
         return []
@@ -175,7 +177,7 @@ class ServiceAllocator:
 
     def _node_ports(self, spec: Tree, before: Tree, owner: str) -> list[FieldError]:
         """Check the ports that are stated, and give the rest, in the order of the list."""
-        operation = _Ports(self, owner)
+        operation, asked = _Ports(self, owner), set(ports_of(spec))
         if wants_ports(spec):
             problems = self._changed_ports(spec, before, operation) if before else self._new_ports(spec, operation)
             if problems:
@@ -189,7 +191,7 @@ class ServiceAllocator:
             else:
                 spec["healthCheckNodePort"] = operation.next("a HealthCheck NodePort 0")
         for number in operation.taken:
-            self.claims.pick(number, owner)
+            self.claims.pick(number, owner, offered=number not in asked)
         return []
 
     def _new_ports(self, spec: Tree, operation: _Ports) -> list[FieldError]:
@@ -250,6 +252,24 @@ class ServiceAllocator:
             if number not in mine and not self.claims.taken(number, owner):
                 return number
         raise errors.internal(f"failed to allocate {what}: {FULL}")
+
+    def exchange(self, tree: Tree, value: Value, owner: str) -> None:
+        """Give the service another value in the place of one that a service of another server has got."""
+        spec = tree["spec"]
+        self.claims.pick(value, _ELSEWHERE)
+        if isinstance(value, str):
+            address = self._free_address(self._ranges()[families.family_of(value)], owner)
+            self.claims.pick(address, owner, offered=True)
+            spec["clusterIPs"] = [address if canonical(old) == value else old for old in spec["clusterIPs"]]
+            spec["clusterIP"] = spec["clusterIPs"][0]
+            return
+        number = self.free_port(set(ports_of(spec)), owner, "a nodePort")
+        self.claims.pick(number, owner, offered=True)
+        for entry in spec.get("ports") or ():
+            if entry.get("nodePort") == value:
+                entry["nodePort"] = number
+        if spec.get("healthCheckNodePort") == value:
+            spec["healthCheckNodePort"] = number
 
     def lost(self, tree: Tree, value: Value) -> APIError:
         """What a write is told that comes too late for a value it was given."""

@@ -67,7 +67,7 @@ class Claims:
         self._holders: dict[Value, set[str]] = {}
         self._held: dict[str, tuple[int, tuple[Value, ...]]] = {}
         self._under_way: dict[Value, str] = {}
-        self._picked: dict[Value, tuple[str, float]] = {}
+        self._picked: dict[Value, tuple[str, float, bool]] = {}
         self._picks: dict[str, set[Value]] = {}
         self._tidy_at = 256
 
@@ -132,22 +132,27 @@ class Claims:
         del self._picked[value]
         return False
 
-    def pick(self, value: Value, owner: str) -> None:
-        """Keep the value for its owner for a while."""
+    def pick(self, value: Value, owner: str, *, offered: bool = False) -> None:
+        """Keep the value for its owner for a while. `offered`: the owner would be content with another one."""
         now = self._clock()
         if len(self._picked) >= self._tidy_at:
             self._picked = {v: pick for v, pick in self._picked.items() if pick[1] > now}
             self._picks = {}
-            for other, (holder, _) in self._picked.items():
+            for other, (holder, _, _) in self._picked.items():
                 self._picks.setdefault(holder, set()).add(other)
             self._tidy_at = 2 * len(self._picked) + 256
-        self._picked[value] = (owner, now + PICK_SECONDS)
+        self._picked[value] = (owner, now + PICK_SECONDS, offered)
         self._picks.setdefault(owner, set()).add(value)
+
+    def offered(self, value: Value, owner: str) -> bool:
+        """Whether the value is one that its owner did not ask for."""
+        picked = self._picked.get(value)
+        return picked is not None and picked[0] == owner and picked[2]
 
     def unpick(self, owner: str) -> None:
         """The owner will not take what it was given: a dry run, a write that failed, or another attempt begins."""
         for value in self._picks.pop(owner, ()):
-            if self._picked.get(value, ("", 0.0))[0] == owner:
+            if self._picked.get(value, ("", 0.0, False))[0] == owner:
                 del self._picked[value]
 
     def begin(self, owner: str, values: Iterable[Value]) -> Value | None:

@@ -17,6 +17,7 @@ from fastapi_core.registry.store import ResourceStore, retrying
 if TYPE_CHECKING:
     from fastapi_core._ext.objects import CachedObject
     from fastapi_core.apis import conditions
+    from fastapi_core.controlplane.masters import Masters
     from fastapi_core.controlplane.resources import Resources
     from fastapi_core.options.options import Options
     from fastapi_core.registry import lifecycle
@@ -97,8 +98,8 @@ async def service_range(ranges: ResourceStore, networks: list[str]) -> None:
     await settle(ranges, {"metadata": {"name": "kubernetes"}, "spec": {"cidrs": networks}}, ready)
 
 
-async def kubernetes_service(resources: Resources, options: Options, port: int) -> None:
-    """Service `kubernetes` in `default` with the first service address, and where it leads to."""
+async def kubernetes_service(resources: Resources, options: Options, port: int, masters: Masters | None = None) -> None:
+    """Service `kubernetes` in `default` with the first service address, and where it leads to: here, or to all `masters`."""
     services = resources.services
     family = services.allocator.default_family
     node_port = options.network.kubernetes_service_node_port
@@ -130,16 +131,19 @@ async def kubernetes_service(resources: Resources, options: Options, port: int) 
     try:
         await settle(services, {"metadata": metadata, "spec": spec}, reach)
         if address:
-            await _endpoints(resources, address, port)
+            known = [address] if masters is None else await masters.addresses(address)
+            await _endpoints(resources, address, known, port)
     except APIError as error:
         log.warning("Service kubernetes cannot be made", error=error.message)
 
 
-async def _endpoints(resources: Resources, address: str, port: int) -> None:
+async def _endpoints(resources: Resources, address: str, known: list[str], port: int) -> None:
     where = {"name": "https", "port": port, "protocol": "TCP"}
-    family = "IPv4" if ipaddress.ip_address(address).version == 4 else "IPv6"
-    subsets = [{"addresses": [{"ip": address}], "ports": [where]}]
-    endpoints = [{"addresses": [address], "conditions": {"ready": True}}]
+    version = ipaddress.ip_address(address).version
+    family = "IPv4" if version == 4 else "IPv6"
+    known = [one for one in known if ipaddress.ip_address(one).version == version]
+    subsets = [{"addresses": [{"ip": one} for one in known], "ports": [where]}]
+    endpoints = [{"addresses": [one], "conditions": {"ready": True}} for one in known]
     metadata = {"name": "kubernetes", "namespace": "default"}
     await settle(
         resources.stores[ENDPOINTS],

@@ -24,6 +24,7 @@ from fastapi_core.registry.store import ResourceStore
 from fastapi_core.request.routing import Route, resource_routes
 from fastapi_core.rest.backends import Backends
 from fastapi_core.rest.install import endpoints, made_later, virtual_endpoints, warned
+from fastapi_core.storage.factory import shared
 
 if TYPE_CHECKING:
     from fastapi_core.controlplane import param_kinds
@@ -91,7 +92,7 @@ class Resources:
             cache = cacher.resource(definition.key_prefix, extract, TRIGGERS.get(definition.key_prefix, ()))
             self.stores[definition.key_prefix] = ResourceStore(definition, storage, cache)
         plain = self.stores[SERVICES]
-        self.services = ServiceStore(
+        self.services = _service_store(storage)(
             plain.definition,
             storage,
             plain.cache,
@@ -174,6 +175,14 @@ def _stored_forms(served: Iterable[ResourceDefinition]) -> list[ResourceDefiniti
     """Of kinds that are served on demand only: every version, served or not, so that the stored one never changes."""
     wanted = {definition.key_prefix for definition in served} - {definition.key_prefix for definition in builtin()}
     return [definition for definition, _ in optional() if definition.key_prefix in wanted] if wanted else []
+
+
+def _service_store(storage: Storage) -> type[ServiceStore]:
+    if not shared(storage):
+        return ServiceStore
+    from fastapi_core.apis.shared_services import SharedServiceStore
+
+    return SharedServiceStore
 
 
 def storage_versions(definitions: Iterable[ResourceDefinition]) -> list[ResourceDefinition]:

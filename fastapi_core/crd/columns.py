@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime
+import math
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -11,13 +11,14 @@ from fastapi_core import errors
 from fastapi_core.codec import json as json_codec
 from fastapi_core.crd import jsonpath
 from fastapi_core.crd.definitions import PrinterColumn
+from fastapi_core.meta import time
 from fastapi_core.registry.printers import Printer, custom_printer
 from fastapi_core.registry.printers.cells import NAME
 from fastapi_core.registry.printers.engine import Age, Cell, Column
 
 Tree = dict[str, Any]
 _DESCRIPTION = "Custom resource definition column (in JSONPath format): "
-_NOTHING = object()
+_INTEGERS = range(-(2**63), 2**63)
 
 
 @lru_cache(maxsize=256)
@@ -25,7 +26,17 @@ def printer(columns: tuple[PrinterColumn, ...]) -> Printer:
     """The printer of a version; equal columns share one, under which rows are remembered."""
     if not columns:
         return custom_printer()
-    return Printer((NAME, *map(column, columns)))
+    return Printer((NAME, *map(column, _readable(columns))))
+
+
+def _readable(columns: tuple[PrinterColumn, ...]) -> Iterator[PrinterColumn]:
+    """Columns end before the first whose path cannot be read."""
+    for column in columns:
+        try:
+            jsonpath.parse(column.path)
+        except jsonpath.PathError:
+            return
+        yield column
 
 
 def column(column: PrinterColumn) -> Column:
@@ -35,15 +46,12 @@ def column(column: PrinterColumn) -> Column:
 
 
 def _reader(column: PrinterColumn) -> Callable[[Tree], Cell]:
-    try:
-        steps = jsonpath.parse(column.path)
-    except jsonpath.PathError:
-        return lambda tree: None
+    steps = jsonpath.parse(column.path)
     convert = _CELLS.get(column.type, _nothing)
 
     def cell(tree: Tree) -> Cell:
-        value = next(jsonpath.find(steps, tree), _NOTHING)
-        return None if value is _NOTHING else convert(value)
+        found = jsonpath.find(steps, tree)
+        return convert(found[0]) if found else None
 
     return cell
 
@@ -67,7 +75,8 @@ def _text(value: Any) -> Cell:
 def _integer(value: Any) -> Cell:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return int(value)
+    whole = int(value) if isinstance(value, int) or math.isfinite(value) else _INTEGERS[0]
+    return whole if whole in _INTEGERS else _INTEGERS[0]
 
 
 def _number(value: Any) -> Cell:
@@ -81,13 +90,12 @@ def _boolean(value: Any) -> Cell:
 def _date(value: Any) -> Cell:
     if not isinstance(value, str):
         return None
+    if not value:
+        return "<unknown>"
     try:
-        stamp = datetime.fromisoformat(value)
+        return Age(time.parse(value).timestamp())
     except ValueError:
         return "<invalid>"
-    if "T" not in value or stamp.tzinfo is None:
-        return "<invalid>"
-    return Age(stamp.timestamp())
 
 
 _CELLS: dict[str, Callable[[Any], Cell]] = {

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
+from fastapi_core.admission.webhooks.answers import check_review
 from fastapi_core.codec import json as json_codec
 from fastapi_core.crd.client import RequestError
 from fastapi_core.errors import APIError, FieldError, go_quote
@@ -16,6 +17,7 @@ from fastapi_core.registry.metadata import validate_annotations, validate_labels
 
 Tree = dict[str, Any]
 KNOWN = ("v1", "v1beta1")
+GROUP, KIND = "apiextensions.k8s.io", "ConversionReview"
 #: Metadata that a conversion may change; the path of annotations is the reference's.
 _CHANGEABLE: dict[str, Callable[[Tree], list[FieldError]]] = {
     "labels": validate_labels,
@@ -80,25 +82,34 @@ def _sent(tree: Tree) -> Tree:
 
 def _objects(answer: Tree, uid: str, group_version: str) -> list[Any]:
     """The converted objects of a ConversionReview; RequestError for one that is none or says no."""
-    found = (answer.get("apiVersion"), answer.get("kind"))
-    if found != (group_version, "ConversionReview"):
-        raise RequestError(
-            f"expected webhook response of {group_version}, Kind=ConversionReview, "
-            f"got {found[0] or ''}, Kind={found[1] or ''}"
-        )
+    kind, version = check_review(answer, GROUP, KIND, group_version.rpartition("/")[2])
     response = answer.get("response")
-    if not isinstance(response, dict):
+    if response is not None and not isinstance(response, dict):
+        raise RequestError(_mistyped(response, "ConversionReview.response", "v1.ConversionResponse"))
+    result = (response or {}).get("result")
+    if result is not None and not isinstance(result, dict):
+        raise RequestError(_mistyped(result, "ConversionResponse.response.result", "v1.Status"))
+    if kind != KIND or not version:
+        raise RequestError(
+            f"expected webhook response of {group_version}, Kind={KIND}, got {version or '/'}, Kind={kind}"
+        )
+    if response is None:
         raise RequestError("no response provided")
     given = response.get("uid") or ""
     if group_version.endswith("/v1") and given != uid:
         raise RequestError(f"expected response.uid={go_quote(uid)}, got {go_quote(str(given))}")
-    result = response.get("result") or {}
+    result = result or {}
     if result.get("status") != "Success":
         raise RequestError(
             result.get("message") or f"response.result.status was '{result.get('status') or ''}', not 'Success'"
         )
     objects = response.get("convertedObjects")
     return objects if isinstance(objects, list) else []
+
+
+def _mistyped(value: Any, field: str, wanted: str) -> str:
+    noun = {str: "string", list: "array", bool: "bool"}.get(type(value), "number")
+    return f"json: cannot unmarshal {noun} into Go struct field {field} of type {wanted}"
 
 
 def checked(tree: Tree, converted: Any, kind: str, target: str) -> Tree:

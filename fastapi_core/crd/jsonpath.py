@@ -1,27 +1,36 @@
 """JSONPath as printer columns use it: members, quoted members, indices, slices, `*`, `..` and filters.
 
-`parse` makes a list of steps once; `find` yields what a document has there, in order. A path that is none never finds
-anything: definitions are validated elsewhere, and a table is printed whatever they say.
+`parse` makes a list of steps once; `find` gives what a document has there, in order. What a path cannot be asked of a
+document (an index out of bounds, a comparison of a number with a text) makes it find nothing at all, as in the reference:
+that is a `FindError`, which `find` turns into no values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
 from fastapi_core.meta.patterns import Pattern
 
-Step = Callable[[Iterable[Any]], Iterator[Any]]
+Values = list[Any]
+Step = Callable[[Values], Values]
 
-_NAME = Pattern(r"(?:\\.|[^.\[\]\s{}()?@*'\"\\])+")
+_MEMBER = Pattern(r"(?:\\.|[^\\\s.,\[\]$@{}])*")
+_NUMBER = Pattern(r"[+-]?[\d.]*")
+_WORD = Pattern(r"[^\s.,\[\]$@{}]+")
+_QUOTED = Pattern(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
+_KEY = Pattern(r"'([^']*)'")
+_SLICE = Pattern(r"(-?\d*)(:-?\d*)?(:-?\d*)?")
+_COMPARISON = Pattern(r"([^!<>=]+)([!<>=]+)(.+)")
 _ESCAPE = Pattern(r"\\(.)")
-_SLICE = Pattern(r"(-?\d+)?(?::(-?\d+)?)?(?::(-?\d+)?)?")
-_COMPARE = Pattern(r"\s*(==|!=|<=|>=|<|>)\s*")
-_ABSENT: Final = object()
 
 
 class PathError(ValueError):
     """Not a JSONPath."""
+
+
+class FindError(ValueError):
+    """What a document does not bear; nothing is found then."""
 
 
 def parse(text: str) -> tuple[Step, ...]:
@@ -29,15 +38,22 @@ def parse(text: str) -> tuple[Step, ...]:
     text = text.strip()
     if text.startswith("{") and text.endswith("}"):
         text = text[1:-1].strip()
-    return _Parser(text.removeprefix("$").removeprefix("@")).steps()
+    return _steps(f".{text}" if text[:1].isalpha() else text)
 
 
-def find(steps: tuple[Step, ...], document: Any) -> Iterator[Any]:
+def find(steps: tuple[Step, ...], document: Any) -> Values:
     """Every value the path leads to."""
-    found: Iterable[Any] = (document,)
-    for step in steps:
-        found = step(found)
-    return iter(found)
+    found: Values = [document]
+    try:
+        for step in steps:
+            found = step(found)
+    except FindError:
+        return []
+    return found
+
+
+def _steps(text: str) -> tuple[Step, ...]:
+    return tuple(_Parser(text).steps())
 
 
 class _Parser:
@@ -45,185 +61,214 @@ class _Parser:
         self._text = text
         self._at = 0
 
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> list[Step]:
+        """All steps up to the end, or to a brace that closes the path before it."""
         made: list[Step] = []
-        while self._at < len(self._text):
-            made.append(self._step())
-        return tuple(made)
-
-    def _step(self) -> Step:
-        text, at = self._text, self._at
-        if text.startswith("..", at):
-            self._at += 2
-            if text[self._at : self._at + 1] == "[":
-                inner = self._bracket()
-            elif text[self._at : self._at + 1] == "*":
+        text = self._text
+        while self._at < len(text) and text[self._at] != "}":
+            if text[self._at] in " @$":
                 self._at += 1
-                inner = _all
             else:
-                inner = _member(self._name())
-            return lambda values: inner(_below(values))
-        if text[at] == ".":
+                self._add(made)
+        return made
+
+    def _add(self, made: list[Step]) -> None:
+        text, at = self._text, self._at
+        char = text[at]
+        if text.startswith("[?(", at):
+            made.append(self._filter())
+        elif text.startswith("..", at):
+            if made and made[-1] is _everything:
+                raise PathError("invalid multiple recursive descent")
+            self._at += 2
+            made.append(_everything)
+            if text[self._at : self._at + 1].isalnum() or text[self._at : self._at + 1] == "_":
+                made.append(self._member())
+        elif char == "[":
+            made.extend(self._array())
+        elif char in "'\"":
+            made.append(_constant(_unquoted(self._match(_QUOTED, "unterminated quoted string"))))
+        elif char == ".":
             self._at += 1
-            if text[self._at : self._at + 1] == "*":
-                self._at += 1
-                return _all
-            if text[self._at : self._at + 1] == "[":
-                return self._bracket()
-            return _member(self._name())
-        if text[at] == "[":
-            return self._bracket()
-        return _member(self._name())
+            made.append(self._member())
+        elif char in "+-" or char.isdigit():
+            made.append(_constant(_number(self._match(_NUMBER, "no number"))))
+        elif char.isalnum() or char == "_":
+            word = self._match(_WORD, "no word")
+            made.append(_constant(word == "true") if word in ("true", "false") else _fails)
+        else:
+            raise PathError(f"unrecognized character in action: {char!r}")
 
-    def _name(self) -> str:
-        match = _NAME.match(self._text, self._at)
+    def _match(self, pattern: Any, complaint: str) -> str:
+        match = pattern.match(self._text, self._at)
         if match is None:
-            raise PathError(f"a member name is missing in {self._text!r}")
+            raise PathError(complaint)
         self._at = match.end()
-        return _ESCAPE.sub(r"\1", match[0])
+        return str(match[0])
 
-    def _bracket(self) -> Step:
-        inside = self._inside()
-        if inside.startswith("?"):
-            return _filter(inside[1:].strip())
-        parts = [part.strip() for part in _split(inside)]
-        made = [_element(part) for part in parts]
-        return made[0] if len(made) == 1 else _union(made)
+    def _member(self) -> Step:
+        name = self._match(_MEMBER, "no member")
+        return _all if name == "*" else _named(name.replace("\\", ""))
 
-    def _inside(self) -> str:
-        """The text between the brackets, which may be nested and contain quoted ones."""
-        text, start = self._text, self._at + 1
-        depth, quote, at = 1, "", start
+    def _array(self) -> list[Step]:
+        end = self._text.find("]", self._at)
+        inside = self._text[self._at + 1 : end]
+        if end < 0 or "\n" in inside:
+            raise PathError("unterminated array")
+        self._at = end + 1
+        parts = inside.split(",")
+        if len(parts) > 1:
+            return [_union([_steps(f"[{part.strip(' ')}]") for part in parts])]
+        key = _KEY.fullmatch(inside)
+        if key is not None:
+            return list(_steps(f".{key[1]}"))
+        return [_element(":" if inside == "*" else inside)]
+
+    def _filter(self) -> Step:
+        """`[?(@.a=="b")]`, `[?(@.a)]`: a quoted text may hold what ends the filter."""
+        text, start = self._text, self._at + 3
+        at, quote, quoted = start, "", False
         while at < len(text):
             char = text[at]
-            if quote:
-                at += char == "\\"
-                quote = "" if char == quote else quote
-            elif char in "'\"":
-                quote = char
-            elif char in "[]":
-                depth += 1 if char == "[" else -1
-                if not depth:
-                    self._at = at + 1
-                    return text[start:at].strip()
+            if char == "\n":
+                break
+            if char in "'\"":
+                if not quote:
+                    quote = char
+                elif char == quote and text[at - 1] != "\\":
+                    quoted = True
+            elif char == ")" and bool(quote) == quoted:
+                if text[at + 1 : at + 2] != "]":
+                    raise PathError("unclosed array expect ]")
+                self._at = at + 2
+                return _where(text[start:at])
             at += 1
-        raise PathError(f"unterminated brackets in {text!r}")
+        raise PathError("unterminated filter")
 
 
-def _split(text: str) -> list[str]:
-    """The parts of a union, which are divided by commas outside of quotes."""
-    parts, quote, part = [], "", ""
-    for char in text:
-        if quote:
-            quote = "" if char == quote else quote
-        elif char in "'\"":
-            quote = char
-        elif char == ",":
-            parts.append(part)
-            part = ""
-            continue
-        part += char
-    return [*parts, part]
+def _unquoted(text: str) -> str:
+    return _ESCAPE.sub(r"\1", text[1:-1])
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text) if "." in text else int(text)
+    except ValueError:
+        raise PathError(f"cannot parse number {text}") from None
+
+
+def _constant(value: Any) -> Step:
+    return lambda values: [value] * len(values)
+
+
+def _fails(values: Values) -> Values:
+    raise FindError("unrecognized identifier")
+
+
+def _named(name: str) -> Step:
+    def step(values: Values) -> Values:
+        return [value[name] for value in values if type(value) is dict and name in value]
+
+    return step
+
+
+def _parts(value: Any) -> Values:
+    if type(value) is dict:
+        return [value[name] for name in sorted(value)]
+    return list(value) if type(value) in (list, str) else []
+
+
+def _all(values: Values) -> Values:
+    return [part for value in values for part in _parts(value)]
+
+
+def _everything(values: Values) -> Values:
+    """Each value that has parts, and those of its parts that do."""
+    found: Values = []
+    for value in values:
+        parts = _parts(value) if type(value) is not str else []
+        if parts:
+            found += [value, *_everything(parts)]
+    return found
 
 
 def _element(text: str) -> Step:
-    if text == "*":
-        return _all
-    if len(text) > 1 and text[0] in "'\"" and text[-1] == text[0]:
-        return _member(_ESCAPE.sub(r"\1", text[1:-1]))
+    """An index or a slice; what is out of bounds is an error."""
     match = _SLICE.fullmatch(text)
-    if match is None or not text:
-        raise PathError(f"invalid index {text!r}")
-    if ":" not in text:
-        return _index(int(text))
-    start, stop, step = (int(part) if part else None for part in match.groups())
-    return _slice(slice(start, stop, step))
+    if match is None:
+        raise PathError(f"invalid array index {text}")
+    try:
+        first = int(match[1]) if match[1] else None
+        last, step = (int(part[1:]) if part and part != ":" else None for part in (match[2], match[3]))
+    except ValueError:
+        raise PathError(f"array index {text} is not a number") from None
+    if match[2] is None:
+        return _sliced(first or 0, (first or 0) + 1, step, single=True)
+    return _sliced(first or 0, last, step)
 
 
-def _member(name: str) -> Step:
-    def step(values: Iterable[Any]) -> Iterator[Any]:
+def _sliced(first: int, last: int | None, step: int | None, *, single: bool = False) -> Step:
+    def run(values: Values) -> Values:
+        found: Values = []
         for value in values:
-            if isinstance(value, dict) and name in value:
-                yield value[name]
+            if value is None:
+                continue
+            if type(value) is not list:
+                raise FindError("not an array")
+            size = len(value)
+            start = first + size if first < 0 else first
+            end = size if last is None else last
+            if end < 0 or (end == 0 and single):
+                end += size
+            if start == end:
+                return found
+            if not (0 <= start < size and 0 <= end <= size and start <= end) or (step is not None and step <= 0):
+                raise FindError("array index out of bounds")
+            found += value[start : end : step or 1]
+        return found
+
+    return run
+
+
+def _union(parts: list[tuple[Step, ...]]) -> Step:
+    def step(values: Values) -> Values:
+        return [value for part in parts for value in _walk(part, values)]
 
     return step
 
 
-def _all(values: Iterable[Any]) -> Iterator[Any]:
-    for value in values:
-        if isinstance(value, dict):
-            yield from value.values()
-        elif isinstance(value, list):
-            yield from value
+def _walk(steps: tuple[Step, ...], values: Values) -> Values:
+    for step in steps:
+        values = step(values)
+    return values
 
 
-def _below(values: Iterable[Any]) -> Iterator[Any]:
-    """Each value and everything in it."""
-    for value in values:
-        yield value
-        yield from _below(_all((value,)))
+def _where(text: str) -> Step:
+    match = _COMPARISON.fullmatch(text)
+    left = _steps(text if match is None else match[1])
+    right = () if match is None else _steps(match[3])
+    operator = "" if match is None else match[2]
 
+    def holds(item: Any) -> bool:
+        if not operator:
+            try:
+                return bool(_walk(left, [item]))
+            except FindError:
+                return False
+        found, wanted = _walk(left, [item]), _walk(right, [item])
+        if not found or not wanted:
+            return False
+        if len(found) > 1 or len(wanted) > 1:
+            raise FindError("can only compare one element at a time")
+        return _compared(operator, found[0], wanted[0])
 
-def _index(number: int) -> Step:
-    def step(values: Iterable[Any]) -> Iterator[Any]:
+    def step(values: Values) -> Values:
+        chosen: Values = []
         for value in values:
-            if isinstance(value, list) and -len(value) <= number < len(value):
-                yield value[number]
-
-    return step
-
-
-def _slice(part: slice) -> Step:
-    if part.step == 0:
-        raise PathError("a slice goes on by at least one")
-
-    def step(values: Iterable[Any]) -> Iterator[Any]:
-        for value in values:
-            if isinstance(value, list):
-                yield from value[part]
-
-    return step
-
-
-def _union(elements: list[Step]) -> Step:
-    def step(values: Iterable[Any]) -> Iterator[Any]:
-        for value in values:
-            for element in elements:
-                yield from element((value,))
-
-    return step
-
-
-def _filter(text: str) -> Step:
-    """`(@.a=="b")`, `(@.a)`: of lists the items for which it holds."""
-    if not (text.startswith("(") and text.endswith(")")):
-        raise PathError(f"a filter stands in parentheses: {text!r}")
-    text = text[1:-1].strip()
-    operator = next((match for match in _COMPARE.finditer(text) if _outside(text, match.start())), None)
-    if operator is None:
-        left = _operand(text)
-        return _where(lambda item: left(item) is not _ABSENT)
-    left, right = _operand(text[: operator.start()].strip()), _operand(text[operator.end() :].strip())
-    compare = _COMPARISONS[operator[1]]
-    return _where(lambda item: _compared(compare, left(item), right(item)))
-
-
-def _outside(text: str, at: int) -> bool:
-    """Whether a place is outside of quotes."""
-    quote = ""
-    for char in text[:at]:
-        if quote:
-            quote = "" if char == quote else quote
-        elif char in "'\"":
-            quote = char
-    return not quote
-
-
-def _where(holds: Callable[[Any], bool]) -> Step:
-    def step(values: Iterable[Any]) -> Iterator[Any]:
-        for value in values:
-            if isinstance(value, list):
-                yield from (item for item in value if holds(item))
+            if type(value) is not list:
+                raise FindError("not an array")
+            chosen += [item for item in value if holds(item)]
+        return chosen
 
     return step
 
@@ -236,30 +281,14 @@ _COMPARISONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     ">": lambda left, right: left > right,
     ">=": lambda left, right: left >= right,
 }
+_ORDERED: Final = frozenset((int, float, str))
 
 
-def _compared(compare: Callable[[Any, Any], bool], left: Any, right: Any) -> bool:
-    if left is _ABSENT or right is _ABSENT:
-        return False
-    try:
-        return compare(left, right)
-    except TypeError:
-        return False
-
-
-def _operand(text: str) -> Callable[[Any], Any]:
-    if text[:1] in ("@", "$", "."):
-        steps = parse(text)
-        return lambda item: next(find(steps, item), _ABSENT)
-    if len(text) > 1 and text[0] in "'\"" and text[-1] == text[0]:
-        return _constant(_ESCAPE.sub(r"\1", text[1:-1]))
-    if text in ("true", "false"):
-        return _constant(text == "true")
-    try:
-        return _constant(float(text) if "." in text else int(text))
-    except ValueError:
-        raise PathError(f"unknown operand {text!r}") from None
-
-
-def _constant(value: Any) -> Callable[[Any], Any]:
-    return lambda item: value
+def _compared(operator: str, left: Any, right: Any) -> bool:
+    """Values of one type only; booleans have no order."""
+    compare, kind = _COMPARISONS.get(operator), type(left)
+    if compare is None or kind is not type(right):
+        raise FindError("incompatible types for comparison")
+    if kind not in _ORDERED and not (kind is bool and operator in ("==", "!=")):
+        raise FindError("invalid type for comparison")
+    return bool(compare(left, right))

@@ -151,6 +151,10 @@ class Extension:
                 if taken:
                     name = min(taken)
                     raise ModelError(f"{declared.kind} and {d.kind} of {d.group} would both be called {name!r}")
+            clash = set(d.short_names).intersection(declared.short_names) if d.group != declared.group else None
+            if clash and d.plural != plural:
+                # Clients look a short name up in all groups and take the first they find.
+                raise ModelError(f"{declared.kind} and {d.kind} would both be called {min(clash)!r}")
             if stored and isinstance(other, Stored) and d.key_prefix == declared.key_prefix:
                 raise ModelError(f"{plural} of {d.group} are kept in version {d.version} already")
         return declared

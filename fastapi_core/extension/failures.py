@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fastapi_core import errors
 from fastapi_core.codec import json as json_codec
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 log = logs.get("extension")
 Handler = Callable[..., Any]
+R = TypeVar("R")
 
 
 SLICE: Final = 0.005
@@ -50,7 +51,7 @@ class HandlerError(Exception):
     """A handler raised what no handler may raise."""
 
 
-def called(handler: Handler, *arguments: Any) -> Any:
+def called(handler: Callable[..., R], *arguments: Any) -> R:
     """What the handler answers. Raises only what may pass through coroutines and threads."""
     try:
         return handler(*arguments)
@@ -60,6 +61,14 @@ def called(handler: Handler, *arguments: Any) -> Any:
         raise
     except BaseException as error:
         raise HandlerError(f"{type(error).__name__} was raised") from error
+
+
+def hooked(hook: Handler, work: Callable[[], R]) -> R:
+    """What `work` makes of a hook. Raises APIError: the hook's own, or a 500."""
+    try:
+        return called(work)
+    except Exception as error:
+        raise heard(error, hook, "the hook failed") from error
 
 
 def being_cancelled() -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import field
+from functools import partial
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 from fastapi_core.records import dataclass
@@ -52,6 +53,11 @@ class Request:
     """Tell the client something besides the answer (a Warning header)."""
 
 
+def _warn(ctx: RequestContext, text: object) -> None:
+    """Whatever it is: an exception, say, is told by its words."""
+    ctx.warn(text if isinstance(text, str) else str(text))
+
+
 def request_of(ctx: RequestContext) -> Request:
     """The request that a handler is called for."""
     info = ctx.info
@@ -69,7 +75,7 @@ def request_of(ctx: RequestContext) -> Request:
         field_manager=info.first("fieldManager") if query else "",
         deadline=ctx.deadline,
         audit_id=ctx.audit_id,
-        warn=ctx.warn,
+        warn=partial(_warn, ctx),
     )
 
 

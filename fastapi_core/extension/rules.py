@@ -9,6 +9,7 @@ from fastapi_core import errors
 from fastapi_core.crd.strategy import Rules
 from fastapi_core.errors import CAUSE_REASONS, OMITTED, FieldError
 from fastapi_core.extension.declaration import Declaration, SchemaForm
+from fastapi_core.extension.failures import hooked
 from fastapi_core.extension.models.base import NOWHERE, LoadError, Model, changed
 from fastapi_core.structural.correlation import same
 
@@ -65,7 +66,8 @@ class KindRules(Rules, Generic[T]):
             # The validation, which comes next, says so.
             return
         before = self._dumped(obj, new)
-        answer = hook(obj, self._kept(old))
+        kept = self._kept(old)
+        answer = hooked(hook, lambda: hook(obj, kept))
         after = self._dumped(obj if answer is None else answer, new)
         if after != before:
             merged = changed(new, before, after)
@@ -116,7 +118,8 @@ class KindRules(Rules, Generic[T]):
                 return []
             return error.errors
         if judge is not None:
-            found = [sound(judge, one) for one in judge(obj, self._kept(old)) or ()]
+            kept = self._kept(old)
+            found = hooked(judge, lambda: [sound(judge, one) for one in judge(obj, kept) or ()])
         return found or self._unshowable(obj, old)
 
     def _unshowable(self, obj: T, old: Tree | None) -> list[FieldError]:

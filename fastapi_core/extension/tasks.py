@@ -49,7 +49,8 @@ async def _kept_up(task: Callable[[], Awaitable[None]]) -> None:
         try:
             await task()
             return
-        except Exception as error:
+        except (Exception, SystemExit, GeneratorExit) as error:
+            # An exit would end the whole server, in the middle of its requests.
             if loop.time() - began > STEADY:
                 pause = PAUSE
             log.error("A background task failed", error, task=_name(task), again=f"{pause:g}s")

@@ -54,12 +54,15 @@ def put_audit_id(ctx: RequestContext, answer: Answer) -> None:
     answer.headers.append((b"Audit-Id", ctx.audit_id.encode("latin-1")))
 
 
+UNCACHED: Header = (b"Cache-Control", b"no-cache, private")
+
+
 def put_cache_control(ctx: RequestContext, answer: Answer) -> None:
     """Forbid caching of what has no Cache-Control of its own."""
     for name, _ in answer.headers:
         if len(name) == 13 and name.lower() == b"cache-control":
             return
-    answer.headers.append((b"Cache-Control", b"no-cache, private"))
+    answer.headers.append(UNCACHED)
 
 
 def put_warnings(ctx: RequestContext, answer: Answer) -> None:

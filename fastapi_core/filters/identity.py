@@ -103,4 +103,5 @@ class Authorization:
             return internal_error(ctx.request.target, verdict.error)
         ctx.decision = "forbid"
         (self._denied if verdict.decision is Decision.DENY else self._unsure).inc()
+        ctx.headers.append((b"X-Content-Type-Options", b"nosniff"))
         raise denied(Attributes(*key), verdict.reason)

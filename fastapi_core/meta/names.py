@@ -13,6 +13,9 @@ from typing import Final
 
 from fastapi_core.meta.patterns import Pattern
 
+TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
+"""Annotation of daemon sets that is a field inside the reference."""
+
 _LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _LABEL_1035: Final = r"[a-z]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"

@@ -61,7 +61,10 @@ def _value(shape: Shape, value: Any, path: str, found: list[Problem]) -> None:
 
 def _leaf(shape: Shape, value: Any, path: str, found: list[Problem]) -> None:
     classes = _CLASSES.get(shape.scalar)
-    if classes is None or value.__class__ in classes:
+    if classes is None:
+        return
+    if value.__class__ in classes:
+        _content(shape.item, value, path, found)
         return
     if shape.scalar in ("object", "list"):
         what = "map" if shape.scalar == "object" else "list"
@@ -72,6 +75,17 @@ def _leaf(shape: Shape, value: Any, path: str, found: list[Problem]) -> None:
         found.append((path, f"expected boolean, got {_held(value)}"))
     else:
         found.append((path, f"expected {_EXPECTED[shape.scalar]}, got {go_type(value)}"))
+
+
+def _content(inner: Shape | None, value: Any, path: str, found: list[Problem]) -> None:
+    """What is in an object or list that is owned as a whole."""
+    if inner is None:
+        return
+    if value.__class__ is dict:
+        _object(inner, value, path, found)
+    else:
+        for index, item in enumerate(value):
+            _value(inner, item, f"{path}[{index}]", found)
 
 
 def _object(shape: Shape, value: dict[str, Any], path: str, found: list[Problem]) -> None:

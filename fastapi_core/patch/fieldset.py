@@ -42,7 +42,6 @@ __all__ = [
     "intersection",
     "is_member",
     "keyed",
-    "matching",
     "of",
     "ordered",
     "parse",
@@ -123,22 +122,6 @@ def has(fields: FieldSet, path: Iterable[str]) -> bool:
     for element in path:
         node = node.get(element) if node is not None else None
     return node is not None and is_member(node)
-
-
-def matching(fields: FieldSet, patterns: Iterable[tuple[str, ...]]) -> FieldSet:
-    """Paths that begin like one of the patterns: field names, or `*` for any item of a list."""
-    listed = list(patterns)
-    out: FieldSet = {}
-    for element, node in fields.items():
-        name = element[2:] if element[:2] == "f:" else "*"
-        below = [pattern[1:] for pattern in listed if pattern[0] == name and element != SELF]
-        if any(not pattern for pattern in below):
-            out[element] = node
-        elif below:
-            kept = matching(node, below)
-            if kept:
-                out[element] = kept
-    return out
 
 
 # Documents

@@ -35,7 +35,6 @@ class Kind(IntEnum):
 LEAF: Final = Shape(Kind.LEAF)
 DEDUCED: Final = Shape(Kind.DEDUCED)
 _SCALARS: Final = {name: Shape(Kind.LEAF, scalar=name) for name in ("string", "number", "boolean", "any")}
-_WHOLE_OBJECT: Final = Shape(Kind.LEAF, scalar="object")
 _WHOLE_LIST: Final = Shape(Kind.LEAF, scalar="list")
 _SCALAR_NAMES: Final = {
     "string": "string",
@@ -109,7 +108,7 @@ def _make(type_: Type) -> Shape:
     if type_.json:
         return _FORMS[type_.json][0]
     if type_.map_type == "atomic":
-        return _WHOLE_OBJECT
+        return _whole_object(lambda: _taken_apart(type_))
     return _taken_apart(type_)
 
 
@@ -132,12 +131,28 @@ def _field_shape(field: Field) -> Shape:
     if field.card == "list":
         return _list_shape(field)
     if field.map_type == "atomic":
-        return _WHOLE_OBJECT
+        return _whole_object(lambda: _apart(field))
     if field.card == "map":
         return Shape(Kind.OBJECT, rest=_value_shape(field))
     if field.map_type == "granular" and field.type is not None:
         return _taken_apart(field.type)
     return _value_shape(field)
+
+
+def _apart(field: Field) -> Shape:
+    """What is in an object that is owned as a whole."""
+    if field.card == "map":
+        return Shape(Kind.OBJECT, rest=_value_shape(field))
+    assert field.type is not None
+    return _taken_apart(field.type)
+
+
+def _whole_object(content: Callable[[], Shape]) -> Shape:
+    return Shape(Kind.LEAF, scalar="object", item=content)
+
+
+def _whole_list(item: Callable[[], Shape]) -> Shape:
+    return Shape(Kind.LEAF, scalar="list", item=item)
 
 
 def _value_shape(field: Field) -> Shape:
@@ -151,7 +166,7 @@ def _list_shape(field: Field) -> Shape:
     if field.list_type == "set":
         return Shape(Kind.SET, item=lambda: _value_shape(field), identify=identify_value)
     if field.list_type != "map":
-        return _WHOLE_LIST
+        return _whole_list(lambda: _value_shape(field))
     type_ = field.type
     assert type_ is not None
     defaults = {
@@ -188,7 +203,7 @@ def from_schema(schema: Mapping[str, Any] | None, metadata: Shape) -> Shape:
     """The shape of a custom resource from its structural OpenAPI schema (None: no schema).
 
     `metadata` is the shape of ObjectMeta. Understood are type, properties, additionalProperties, items, default and
-    `x-kubernetes-` list-type, list-map-keys, map-type, int-or-string, embedded-resource and preserve-unknown-fields
+    `x-kubernetes-` list-type, list-map-keys, map-type, embedded-resource and preserve-unknown-fields
     (which holds for everything below).
     """
     reader = _SchemaReader(metadata)
@@ -216,8 +231,6 @@ class _SchemaReader:
 
     def shape(self, schema: Mapping[str, Any], preserve: bool) -> Shape:
         kind = schema.get("type")
-        if schema.get("x-kubernetes-int-or-string"):
-            return _SCALARS["any"]
         if kind == "object":
             return self.object(schema, preserve)
         if kind == "array":
@@ -231,7 +244,8 @@ class _SchemaReader:
     def object(self, schema: Mapping[str, Any], preserve: bool) -> Shape:
         preserve = preserve or bool(schema.get("x-kubernetes-preserve-unknown-fields"))
         if schema.get("x-kubernetes-map-type") == "atomic":
-            return _WHOLE_OBJECT
+            apart = {name: value for name, value in schema.items() if name != "x-kubernetes-map-type"}
+            return _whole_object(lambda: self.object(apart, preserve))
         embedded = bool(schema.get("x-kubernetes-embedded-resource"))
         properties: Mapping[str, Any] = schema.get("properties") or {}
         more = schema.get("additionalProperties")
@@ -253,7 +267,7 @@ class _SchemaReader:
         if kind == "set":
             return Shape(Kind.SET, item=lambda: self.shape(items, preserve), identify=identify_value)
         if kind != "map":
-            return _WHOLE_LIST
+            return _whole_list(lambda: self.shape(items, preserve))
         properties: Mapping[str, Any] = items.get("properties") or {}
         keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
         defaults = {key: properties[key]["default"] for key in keys if "default" in properties.get(key, ())}

@@ -80,8 +80,8 @@ class Seen(NamedTuple):
 
 class Tracker:
     """`version` is the apiVersion written into entries. `reset` are paths of member names that the resource's strategy
-    does not let this endpoint change, so that nobody comes to own them through it; `only`, where given, the paths it
-    can change at all (`*` for the items of a list). `changing`: the type may have changed since entries were written."""
+    does not let this endpoint change, so that nobody comes to own them through it.
+    `changing`: the type may have changed since entries were written."""
 
     def __init__(
         self,
@@ -90,14 +90,12 @@ class Tracker:
         *,
         subresource: str = "",
         reset: Iterable[tuple[str, ...]] = (),
-        only: Iterable[tuple[str, ...]] = (),
         changing: bool = False,
         versions: Versions = NO_VERSIONS,
     ) -> None:
         self.version = version
         self.subresource = subresource
         self.reset = tuple(reset)
-        self.only = tuple(only)
         self.changing = changing
         self.versions = versions
         self._type = type_
@@ -279,16 +277,13 @@ class Tracker:
 
     def changes(self, tracked: Shape, current: Tree, new: Tree) -> Changes:
         """What was (added or changed, removed) among what can be owned through this endpoint."""
-        touched, removed = compare(tracked, current, new)
-        if self.only:
-            return fieldset.matching(touched, self.only), fieldset.matching(removed, self.only)
-        return touched, removed
+        changed: Changes = compare(tracked, current, new)
+        return changed
 
     def names_just(self, config: Tree, fields: FieldSet) -> bool:
         """Whether `named` of a configuration equals `fields`; cheap, and now and then False although it does."""
-        return not self.only and names_just(self.tracked, config, fields)
+        return names_just(self.tracked, config, fields)
 
     def named(self, config: Tree) -> FieldSet:
         """What a configuration names among what can be owned through this endpoint."""
-        fields = field_set(self.tracked, config)
-        return fieldset.matching(fields, self.only) if self.only else fields
+        return field_set(self.tracked, config)

@@ -51,6 +51,8 @@ class Strategy:
     validate: Callable[[Tree, Tree | None], list[FieldError]] = _valid
     canonicalize: Callable[[Tree, Tree | None], None] = _nothing
     warnings: Callable[[Tree, Tree | None], list[str]] = lambda new, old: []
+    status_warnings: Callable[[Tree, Tree | None], list[str]] = lambda new, old: []
+    """About a write to the status, in the place of `warnings`."""
     requester: Callable[[Tree, User], None] | None = None
     """Writes who asks into a new object, whatever the client claimed."""
     terminate: Callable[[Tree], None] | None = None

@@ -47,12 +47,6 @@ def invalid(definition: ResourceDefinition, name: str, problems: list[FieldError
     return errors.invalid(definition.kind, definition.storage_group, name, problems)
 
 
-def wipe(metadata: Tree) -> None:
-    """What a create ignores; an update or an apply that creates takes it."""
-    metadata.pop("deletionTimestamp", None)
-    metadata.pop("deletionGracePeriodSeconds", None)
-
-
 def before_create(definition: ResourceDefinition, tree: Tree) -> list[str]:
     """Stamp and check a new object; returns warnings, raises Invalid with every error."""
     metadata = tree["metadata"]
@@ -99,9 +93,8 @@ def before_update(definition: ResourceDefinition, tree: Tree, old: Tree, prepare
     problems += strategy.validate(tree, old)
     if problems:
         raise invalid(definition, metadata.get("name", ""), problems)
-    # Status writers of the kinds of the reference warn of nothing.
-    quiet = not definition.custom and prepare is strategy.prepare_status
-    warnings = [] if quiet else strategy.warnings(tree, old)
+    warn = strategy.status_warnings if prepare is strategy.prepare_status else strategy.warnings
+    warnings = warn(tree, old)
     strategy.canonicalize(tree, old)
     return warnings
 
@@ -136,7 +129,7 @@ def plan_deletion(
     tree = {**old, "metadata": metadata}
     if definition.kind == "Namespace" and not definition.group:
         if not metadata.get("deletionTimestamp"):
-            return _terminate_namespace(tree)
+            return _terminate_namespace(tree, propagation if orphan is None else "Orphan" if orphan else "Foreground")
         if tree.get("spec", {}).get("finalizers"):
             return Deletion(old, False, False)
     if definition.strategy.terminate is not None and not metadata.get("deletionTimestamp"):
@@ -190,9 +183,16 @@ def _mark_deleting(metadata: dict[str, Any]) -> None:
     metadata["deletionGracePeriodSeconds"] = 0
 
 
-def _terminate_namespace(tree: Tree) -> Deletion:
-    """The first delete of a namespace only makes it Terminating; its content and finalizers go before it does."""
-    tree["metadata"]["deletionTimestamp"] = timestamp()
+def _terminate_namespace(tree: Tree, propagation: str) -> Deletion:
+    """The first delete of a namespace only makes it Terminating; its content and finalizers go before it does. What
+    has to be kept or to go with it is told by a finalizer, as for other kinds."""
+    metadata = tree["metadata"]
+    metadata["deletionTimestamp"] = timestamp()
+    if propagation:
+        finalizers = [f for f in metadata.pop("finalizers", ()) if f not in (ORPHAN, FOREGROUND)]
+        finalizers += {"Orphan": [ORPHAN], "Foreground": [FOREGROUND]}.get(propagation, [])
+        if finalizers:
+            metadata["finalizers"] = finalizers
     tree["status"] = {**tree.get("status", {}), "phase": "Terminating"}
     return Deletion(tree, True, False)
 
@@ -231,6 +231,8 @@ def check_preconditions(obj: Tree, definition: ResourceDefinition, uid: str | No
     """409 when the object is not the one the client means."""
     metadata = obj["metadata"]
     text = ""
+    if definition.kind == "Namespace" and not definition.group:
+        return _check_namespace(metadata, definition.plural, uid, version)
     if uid is not None and uid != metadata.get("uid", ""):
         text = (
             f"the UID in the precondition ({uid}) does not match the UID in record ({metadata.get('uid', '')}). "
@@ -242,4 +244,13 @@ def check_preconditions(obj: Tree, definition: ResourceDefinition, uid: str | No
             f"({metadata.get('resourceVersion', '')}). The object might have been modified"
         )
     if text:
-        raise errors.conflict(definition.kind, definition.group, metadata.get("name", ""), text)
+        raise errors.conflict(definition.kind, definition.storage_group, metadata.get("name", ""), text)
+
+
+def _check_namespace(metadata: Tree, plural: str, uid: str | None, version: str | None) -> None:
+    """The same for a namespace, which is deleted by an update and told so in the words of one."""
+    for what, wanted, member in (("UID", uid, "uid"), ("ResourceVersion", version, "resourceVersion")):
+        found = metadata.get(member, "")
+        if wanted is not None and wanted != found:
+            text = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
+            raise errors.conflict(plural, "", metadata.get("name", ""), text)

@@ -44,8 +44,18 @@ _NAME_CHECKS: dict[tuple[str, str], NameCheck] = {
     ("apiregistration.k8s.io", "APIService"): names.path_segment,
 }
 #: Groups and kinds whose validation does not ask finalizers to be qualified.
-_PLAIN_FINALIZERS = frozenset({"admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io"})
-_PLAIN_KINDS = frozenset({"Lease", "RuntimeClass"})
+_PLAIN_FINALIZERS = frozenset(
+    {
+        "admissionregistration.k8s.io",
+        "apiextensions.k8s.io",
+        "apiregistration.k8s.io",
+        ("", "Event"),
+        ("coordination.k8s.io", "Lease"),
+        ("events.k8s.io", "Event"),
+        ("node.k8s.io", "RuntimeClass"),
+        ("policy", "PodDisruptionBudget"),
+    }
+)
 _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 _IMMUTABLE_TEXTS = frozenset({"name", "namespace", "uid"})
 
@@ -71,6 +81,7 @@ _PASSES: dict[str, tuple[int, int]] = {
         ),
         (1, 0),
     ),
+    "Event": (0, 0),
     "PersistentVolume": (2, 0),
     "PodDisruptionBudget": (0, 0),
 }  # fmt: skip
@@ -89,8 +100,6 @@ def _passes(definition: ResourceDefinition, subresource: bool) -> tuple[int, int
         return 0, 1
     if subresource:
         return _STATUS_PASSES.get(definition.kind, (0, 1))
-    if definition.kind == "Event" and not definition.group:
-        return 0, 0
     return _PASSES.get(definition.kind, (0, 1))
 
 
@@ -241,7 +250,12 @@ def qualified_finalizer(finalizer: str, field: str) -> list[FieldError]:
 
 def _qualified_finalizers(metadata: Tree, definition: ResourceDefinition) -> list[FieldError]:
     finalizers = metadata.get("finalizers")
-    if not finalizers or definition.custom or definition.group in _PLAIN_FINALIZERS or definition.kind in _PLAIN_KINDS:
+    if (
+        not finalizers
+        or definition.custom
+        or definition.group in _PLAIN_FINALIZERS
+        or (definition.group, definition.kind) in _PLAIN_FINALIZERS
+    ):
         return []
     errors = []
     for index, finalizer in enumerate(finalizers):
@@ -338,6 +352,8 @@ def validate_metadata(
     attached = _attached(metadata)
     whole = _object(metadata, definition.namespaced, names.path_segment, attached)
     change = _change(metadata, before, attached)
+    if not whole and not change and not metadata.get("finalizers"):
+        return []
     qualified = _qualified_finalizers(metadata, definition)
     objects, updates = _passes(definition, subresource)
     own = _object(metadata, definition.namespaced, check, attached) if (check := _own_check(definition)) else whole

@@ -44,15 +44,6 @@ RESET: Final[dict[tuple[str, str, str], Paths]] = {
     ("storagemigration.k8s.io", "StorageVersionMigration", "status"): _METADATA_TOO,
 }
 
-_CONTAINERS: Final = ("containers", "initContainers")
-#: Subresources that change only these fields (`*`: every item of the list).
-ONLY: Final[dict[tuple[str, str, str], Paths]] = {
-    ("", "Pod", "ephemeralcontainers"): (("spec", "ephemeralContainers"),),
-    ("", "Pod", "resize"): tuple(
-        ("spec", containers, "*", name) for containers in _CONTAINERS for name in ("resources", "resizePolicy")
-    ),
-}
-
 
 def tracker(definition: ResourceDefinition, subresource: str = "", versions: Versions | None = None) -> Tracker:
     """The tracker of a resource or of one of its subresources; `versions` are the built-in ones unless given."""
@@ -61,7 +52,6 @@ def tracker(definition: ResourceDefinition, subresource: str = "", versions: Ver
         definition.group_version,
         subresource=subresource,
         reset=reset_fields(definition, subresource),
-        only=ONLY.get((definition.group, definition.kind, subresource), ()),
         changing=definition.custom,
         versions=versions or builtin_versions(definition),
     )

@@ -26,6 +26,8 @@ from fastapi_core.schema import normalize
 from fastapi_core.schema.errors import TypeMismatch
 from fastapi_core.storage.interface import StorageError
 
+_EMPTY: tuple[Any, ...] = (None, {}, [])
+
 
 class Configuration(NamedTuple):
     """A decoded apply body and the keys it gave twice."""
@@ -139,10 +141,8 @@ def merged(scope: Scope, current: Tree, config: Configuration, options: WriteOpt
     if result.tree is None:
         tree = {**current, "metadata": dict(current["metadata"])}
     elif definition.custom:
-        tree = dict(result.tree)
-        tree["metadata"] = dict(tree.get("metadata") or {})
-        if definition.form is not None:
-            definition.form.prune(tree)
+        metadata = result.tree.get("metadata") or {}
+        tree = {**result.tree, "metadata": {name: value for name, value in metadata.items() if value not in _EMPTY}}
     else:
         try:
             tree = normalize.normalize(scope.type, result.tree, known=current).tree

@@ -113,10 +113,11 @@ async def create_object(
 
 
 def _own_metadata(tree: Tree, *, wipe: bool) -> None:
-    """Metadata that may be changed. `wipe`: nothing is created on its way out."""
+    """Metadata that may be changed. `wipe`: nothing is created on its way out (an update or an apply that creates may)."""
     metadata = tree["metadata"] = dict(tree.get("metadata") or {})
     if wipe:
-        lifecycle.wipe(metadata)
+        metadata.pop("deletionTimestamp", None)
+        metadata.pop("deletionGracePeriodSeconds", None)
 
 
 def _decoded(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOptions, *, applied: bool) -> Attributes:

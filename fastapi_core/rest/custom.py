@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def conform(expected: Expected, form: Form, tree: Any, complaints: list[str], body: bytes) -> tuple[Tree, list[str]]:
     """The parsed body as an object of the expected kind, in place, and everything strict decoding complains about."""
     checked = identified(expected.kind, expected.group, expected.version, tree, body)
-    problems, odd = _coerce(form, checked)
+    problems, odd = form.coerce(checked, drop=False)
     if problems:
         raise errors.bad_request(
             f"{expected.kind} in version {errors.go_quote(expected.version)} cannot be handled as a {expected.kind}: "
@@ -66,22 +66,12 @@ def conform_patched(definition: ResourceDefinition, form: Form, patched: Tree, r
     sound = patched.get("kind") == definition.kind and patched.get("apiVersion") == group_version
     body = b"" if sound else json_codec.encode(patched)
     tree = identified(definition.kind, definition.group, definition.version, patched, body)
-    problems, odd = _coerce(form, tree)
+    problems, odd = form.coerce(tree, drop=False)
     if problems:
         raise undecodable(_told(problems[0]))
     reported += [unknown(path) for path in _in_order(form.prune(tree), odd)]
     tree["metadata"] = dict(tree.get("metadata") or {})
     return tree
-
-
-def _coerce(form: Form, tree: Tree) -> tuple[list[FieldError], list[str]]:
-    """Give metadata its types; an empty list of owners means something and stays."""
-    metadata = tree.get("metadata")
-    cleared = isinstance(metadata, dict) and metadata.get("managedFields") == []
-    found = form.coerce(tree, drop=False)
-    if cleared and isinstance(tree.get("metadata"), dict):
-        tree["metadata"]["managedFields"] = []
-    return found
 
 
 def _told(problem: FieldError) -> str:

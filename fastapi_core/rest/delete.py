@@ -29,6 +29,11 @@ JOB_WARNING = (
 )
 
 
+#: Kinds that all group versions have besides DeleteOptions, and what the reference calls the place where it looks for kinds.
+_UNVERSIONED = {"Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"}
+_SCHEME = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
+
+
 def read_options(ctx: RequestContext) -> DeleteOptions:
     """DeleteOptions of the body, or of the query when there is none (a body wins over the whole query)."""
     if not ctx.request.body:
@@ -41,22 +46,33 @@ def read_options(ctx: RequestContext) -> DeleteOptions:
         tree = {}
     if not isinstance(tree, dict):
         raise errors.bad_request("couldn't get version/kind; json parse error: not an object")
-    kind = tree.get("kind", "DeleteOptions")
+    kind = _member(tree, "kind", str) or "DeleteOptions"
+    version = _member(tree, "apiVersion", str) or "meta.k8s.io/v1"
+    if version.count("/") > 1:
+        raise errors.bad_request(f"unexpected GroupVersion string: {version}")
+    if kind in _UNVERSIONED:
+        raise errors.bad_request(f"converting (v1.{kind}) to (v1.DeleteOptions): unknown conversion")
     if kind != "DeleteOptions":
-        raise errors.bad_request(
-            f'decoded object cannot be converted to DeleteOptions: no kind "DeleteOptions" in {kind}'
-        )
+        raise errors.bad_request(f'no kind "{kind}" is registered for version "{version}" in scheme "{_SCHEME}"')
     if ctx.audit is not None:
         ctx.audit.decoded({"kind": kind, "apiVersion": "v1", **tree})
     preconditions = _member(tree, "preconditions", dict) or {}
     return checked_delete(
-        dry_run=[str(v) for v in _member(tree, "dryRun", list) or []],
+        dry_run=_texts(tree, "dryRun"),
         grace=_member(tree, "gracePeriodSeconds", int),
         orphan=_member(tree, "orphanDependents", bool),
         propagation=_member(tree, "propagationPolicy", str),
         uid=_member(preconditions, "uid", str),
         resource_version=_member(preconditions, "resourceVersion", str),
     )
+
+
+def _texts(tree: dict[str, Any], name: str) -> list[str]:
+    """A list of texts, in which null counts as an empty one."""
+    values = ["" if value is None else value for value in _member(tree, name, list) or ()]
+    if not all(isinstance(value, str) for value in values):
+        raise errors.bad_request(f"json: cannot unmarshal into Go struct field DeleteOptions.{name} of type string")
+    return values
 
 
 def _options_tree(body: bytes, form: str) -> Any:
@@ -92,13 +108,18 @@ def deleter(scope: Scope) -> Endpoint:
 
 async def _delete(ctx: RequestContext, scope: Scope, media: MediaType, options: DeleteOptions) -> Response:
     definition = scope.definition
-    if definition.kind == "Job" and definition.group == "batch" and not options.propagation and options.orphan is None:
-        ctx.warn(JOB_WARNING)
+    _warn_of_orphans(ctx, scope, options)
     obj, gone = await delete_object(ctx, scope, ctx.info.namespace, ctx.info.name, options)
     status = 202 if not gone and options.orphan is False else 200
     if gone and not definition.return_deleted:
         return _success(ctx, scope, obj)
     return render.one(ctx, scope, obj, status=status, media=media)
+
+
+def _warn_of_orphans(ctx: RequestContext, scope: Scope, options: DeleteOptions) -> None:
+    definition = scope.definition
+    if definition.kind == "Job" and definition.group == "batch" and not options.propagation and options.orphan is None:
+        ctx.warn(JOB_WARNING)
 
 
 def _success(ctx: RequestContext, scope: Scope, obj: CachedObject) -> Response:
@@ -107,7 +128,7 @@ def _success(ctx: RequestContext, scope: Scope, obj: CachedObject) -> Response:
     details = {k: v for k, v in details.items() if v}
     details["uid"] = obj.tree()["metadata"].get("uid", "")
     ctx.outcome = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
-    return render.tree(ctx, ctx.outcome, scope=scope)
+    return render.tree(ctx, ctx.outcome, scope=scope, tables=True)
 
 
 async def delete_object(
@@ -179,6 +200,7 @@ def collection_deleter(scope: Scope) -> Endpoint:
 async def _collection(
     ctx: RequestContext, scope: Scope, media: MediaType, listing: Any, matcher: Any, options: DeleteOptions
 ) -> Response:
+    _warn_of_orphans(ctx, scope, options)
     read = judged_page if scope.judges_views(matcher) else read_page
     found = read(scope, ctx.info.namespace, listing, matcher)
     page = found if isinstance(found, Page) else await found

@@ -13,6 +13,7 @@ from fastapi_core._ext.objects import CachedObject, watch_frame
 from fastapi_core.codec import json as json_codec
 from fastapi_core.http.exchange import Header
 from fastapi_core.later import later
+from fastapi_core.meta.names import TEMPLATE_GENERATION
 from fastapi_core.request.context import RequestContext
 
 if TYPE_CHECKING:
@@ -130,12 +131,17 @@ class Frames:
         return watch_frame(kind, b"", body.rstrip(b"\n"))
 
     def _empty(self, metadata: dict[str, Any]) -> dict[str, Any]:
-        """The zero object of the kind. Replicas show: the reference keeps them as a plain number inside."""
+        """The zero object of the kind. Replicas of apps show, and an annotation: inside the reference they are plain numbers."""
         definition = self._scope.definition
         tree: dict[str, Any] = {"kind": definition.kind, "apiVersion": definition.group_version, "metadata": metadata}
         if definition.custom:
             return tree
-        if "scale" in definition.subresources:
+        if definition.kind == "DaemonSet":
+            tree["metadata"] = {
+                **metadata,
+                "annotations": {**metadata.get("annotations", {}), TEMPLATE_GENERATION: "0"},
+            }
+        elif definition.group == "apps" and "scale" in definition.subresources:
             tree["spec"] = {"replicas": 0}
         return normalize.normalize(definition.type, tree).tree
 

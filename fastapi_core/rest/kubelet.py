@@ -94,6 +94,8 @@ def log_options(query: Query, name: str) -> LogOptions:
         problems.append(FieldError("Forbidden", "[]", text))
     elif seconds is not None and seconds < 1:
         problems.append(FieldError("Invalid value", "sinceSeconds", "must be greater than 0", seconds))
+    if "stream" in query:
+        problems.append(FieldError("Forbidden", "stream", "may not be specified"))
     if problems:
         raise errors.invalid("PodLogOptions", "", name, problems)
     passed = {member: "true" for member in ("follow", "previous", "timestamps") if flag(query, member)}

@@ -254,7 +254,9 @@ def delete_options_from_query(query: str) -> DeleteOptions:
         dry_run=list(values.get("dryRun", ())),
         grace=integer(values, "gracePeriodSeconds"),
         orphan=flag(values, "orphanDependents"),
-        propagation=first(values, "propagationPolicy") if "propagationPolicy" in values else None,
+        propagation=values["propagationPolicy"][0] if "propagationPolicy" in values else None,
+        uid=first(values, "uid") or None,
+        resource_version=first(values, "resourceVersion") or None,
     )
 
 

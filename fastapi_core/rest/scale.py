@@ -208,10 +208,6 @@ def _tracked(ctx: RequestContext, scope: Scope, options: WriteOptions, change: C
     def tracked(old: Tree) -> Tree:
         new = change(old)
         new["metadata"] = dict(new.get("metadata") or {})
-        if scope.definition.custom:
-            # The reference knows no type for the Scale of a custom resource and keeps the owners.
-            new["metadata"]["managedFields"] = old["metadata"].get("managedFields")
-            return new
         _tracker().update(old, new, manager_of(ctx, options), lifecycle.timestamp())
         return new
 

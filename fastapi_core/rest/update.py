@@ -87,10 +87,10 @@ async def _put(
 ) -> Response:
     info = ctx.info
     if scope.definition.create_on_update and not subresource and await _absent(scope, info.namespace, info.name):
-        version = tree["metadata"].get("resourceVersion")
-        if version in (None, "", "0"):
-            obj = await create_object(ctx, scope, tree, options, verb="update")
-            return render.one(ctx, scope, obj, status=201, media=media)
+        # There is nothing that a version could be compared with.
+        tree["metadata"].pop("resourceVersion", None)
+        obj = await create_object(ctx, scope, tree, options, verb="update")
+        return render.one(ctx, scope, obj, status=201, media=media)
     obj = await write(ctx, scope, lambda current: _copy(tree), options, subresource, replace=True)
     return render.one(ctx, scope, obj, media=media)
 
@@ -234,8 +234,13 @@ def _check_uid(scope: Scope, tree: Tree, old: Tree, *, asked: bool) -> None:
     """The uid of the client's object against that of the current one; a patch has none of its own (`asked`)."""
     uid, known = tree["metadata"].get("uid"), old["metadata"].get("uid", "")
     if asked and uid and uid != known:
-        text = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {known}"
-        raise errors.conflict(scope.definition.plural, scope.definition.group, old["metadata"]["name"], text)
+        name = old["metadata"]["name"]
+        key = scope.store.key(old["metadata"].get("namespace", ""), name)
+        text = (
+            f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
+            f"Precondition failed: UID in precondition: {uid}, UID in object meta: {known}"
+        )
+        raise errors.conflict(scope.definition.plural, scope.definition.group, name, text)
 
 
 def _check_version(scope: Scope, tree: Tree, old: Tree) -> None:

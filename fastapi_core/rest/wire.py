@@ -9,6 +9,7 @@ import orjson
 
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.codec import protobuf
+from fastapi_core.registry.printers import inner_metadata
 from fastapi_core.schema.tables import type_of
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def _partial_chunk(obj: CachedObject, number: int) -> bytes:
     key = (PARTIAL, number)
     kept: bytes | None = obj.memo.get(key)
     if kept is None:
-        tree = {"metadata": orjson.loads(obj.metadata())}
+        tree = {"metadata": inner_metadata(obj) or orjson.loads(obj.metadata())}
         message = protobuf.encode(type_of(f"meta/v1.{PARTIAL}"), tree)
         kept = obj.memo[key] = protobuf.chunk(message, number)
     return kept

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 #: (member of the struct, keyword, what it is when unset).
@@ -140,9 +140,9 @@ def _or_bool(value: Any) -> Form | None:
     return {"Allows": True, "Schema": schema(value)}
 
 
-def versions(trees: list[Mapping[str, Any]]) -> list[Form] | None:
+def versions(trees: Sequence[Mapping[str, Any]]) -> list[Form]:
     """The versions of a definition."""
-    return [_version(tree) for tree in trees] or None
+    return [_version(tree) for tree in trees]
 
 
 def _version(tree: Mapping[str, Any]) -> Form:

@@ -84,7 +84,7 @@ class Node:
         "types",
         "unique",
         "walks",
-        "written_format",
+        "written",
     )
 
     def __init__(self, schema: Mapping[str, Any], children: _Children) -> None:
@@ -117,8 +117,10 @@ class Node:
 
     def _keywords(self, schema: Mapping[str, Any]) -> None:
         self.enum: tuple[Any, ...] = tuple(schema.get("enum") or ())
-        self.written_format: str = schema.get("format") or ""
-        self.format = effective_format(self.written_format, self.types)
+        form, kind = schema.get("format") or "", schema.get("type") or ""
+        #: Types and format as the schema has them.
+        self.written: tuple[tuple[str, ...], str] = ((kind,) if kind else (), form)
+        self.format = effective_format(form, self.types)
         self.pattern: str = schema.get("pattern") or ""
         self.max_length: int | None = schema.get("maxLength")
         self.min_length: int | None = schema.get("minLength")

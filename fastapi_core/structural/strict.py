@@ -47,7 +47,7 @@ def errors_of(
 ) -> list[FieldError]:
     """The errors of a whole value. Texts name places inside of it, `base` is the field where it stands.
 
-    `as_written`: also formats count that are only notes elsewhere, as in defaults of definitions.
+    `as_written`: formats count that are only notes elsewhere, and int-or-string is no type, as in defaults of definitions.
     """
     found = _Validator(base, as_written=as_written).value(value, node, "", old)
     return [error for _, error in found.errors]
@@ -100,9 +100,9 @@ class _Validator:
             result.merge(self._enum(value, node, path))
             return result
         kind = type(value)
-        form = node.written_format if self._as_written else node.format
-        if node.types or form:
-            result.merge(self._type(value, node, form, path))
+        types, form = node.written if self._as_written else (node.types, node.format)
+        if types or form:
+            result.merge(self._type(value, types, form, path))
             result.count += 1
         result.merge(self._junctors(value, node, path))
         result.count += 1
@@ -128,15 +128,16 @@ class _Validator:
 
     def _null(self, node: Node, path: str) -> Result:
         result = Result()
-        if node.types and not node.nullable:
-            self._wrong_type(result, path, ",".join(node.types), "null")
+        types = node.written[0] if self._as_written else node.types
+        if types and not node.nullable:
+            self._wrong_type(result, path, ",".join(types), "null")
         else:
             result.count = 1
         return result
 
-    def _type(self, value: Any, node: Node, form: str, path: str) -> Result:
+    def _type(self, value: Any, types: Sequence[str], form: str, path: str) -> Result:
         result = Result()
-        wanted = keywords.type_problem(value, node.types, form)
+        wanted = keywords.type_problem(value, types, form)
         if wanted is None:
             result.count = 1
         else:

@@ -9,7 +9,8 @@ from typing import Any
 from fastapi_core._ext.objects import CachedObject
 from fastapi_core.admission.chain import CREATE, UPDATE, Attributes, Plugin
 from fastapi_core.admission.objects import Objects, annotations_of, decoded, is_core
-from fastapi_core.admission.refusals import forbidden
+from fastapi_core.admission.refusals import forbidden, unaskable
+from fastapi_core.errors import go_quote
 from fastapi_core.meta import names
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 
@@ -120,8 +121,9 @@ class ServiceAccount(Plugin):
 
 
 def missing(attributes: Attributes, name: str) -> Exception:
-    text = f'error looking up service account {attributes.namespace}/{name}: serviceaccount "{name}" not found'
-    return forbidden(attributes, text)
+    wrong = unaskable(name)
+    reason = wrong or f"serviceaccount {go_quote(name)} not found"
+    return forbidden(attributes, f"error looking up service account {attributes.namespace}/{name}: {reason}")
 
 
 def raise_first(attributes: Attributes, texts: Iterable[str]) -> None:

@@ -8,8 +8,9 @@ from fastapi_core.admission.amounts import amounts
 from fastapi_core.admission.chain import CREATE, Attributes, Plugin
 from fastapi_core.admission.objects import Objects, annotations_of, pods
 from fastapi_core.admission.plugins.storage import newest_default
-from fastapi_core.admission.refusals import forbidden
+from fastapi_core.admission.refusals import forbidden, unaskable
 from fastapi_core.admission.tolerations import merge
+from fastapi_core.errors import APIError, go_quote
 from fastapi_core.registry.definition import ResourceDefinition, Tree
 
 DEFAULT_INGRESS = "ingressclass.kubernetes.io/is-default-class"
@@ -46,7 +47,10 @@ class RuntimeClass(Plugin):
             await pending
         found = self._classes.get("", name)
         if found is None:
-            raise forbidden(attributes, f'pod rejected: RuntimeClass "{name}" not found')
+            wrong = unaskable(name)
+            if wrong:
+                raise APIError("", wrong, code=500)
+            raise forbidden(attributes, f"pod rejected: RuntimeClass {go_quote(name)} not found")
         self._settle(attributes, spec, found)
 
     @staticmethod

@@ -60,6 +60,22 @@ def answered(status: int, content_type: str, body: bytes) -> dict[str, Any]:
     return tree
 
 
+def check_review(tree: dict[str, Any], group: str, kind: str, wanted: str) -> tuple[str, str]:
+    """Kind and apiVersion of a review (either may be missing), of version `wanted`; RequestError for any other document."""
+    found, api = tree.get("kind") or "", tree.get("apiVersion") or ""
+    if not isinstance(found, str) or not isinstance(api, str):
+        raise RequestError("couldn't get version/kind; json parse error: json: cannot unmarshal into a Go string")
+    version = api.rpartition("/")[2]
+    if found == "Status" and api == "v1":
+        raise RequestError(f"converting (v1.Status) to ({wanted}.{kind}): unknown conversion")
+    if (found and found != kind) or (api and api not in (f"{group}/v1", f"{group}/v1beta1")):
+        text = f"no kind {go_quote(found or kind)} is registered for version {go_quote(api or f'{group}/{wanted}')}"
+        raise RequestError(f'{text} in scheme "k8s.io/apiserver/pkg/util/webhook/client.go:71"')
+    if api and version != wanted:
+        raise RequestError(f"converting ({version}.{kind}) to ({wanted}.{kind}): unknown conversion")
+    return found, api
+
+
 def _noun(value: Any) -> str:
     return {list: "array", str: "string", bool: "bool"}.get(type(value), "number")
 

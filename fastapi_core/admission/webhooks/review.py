@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from fastapi_core.admission.chain import DELETE, Attributes
 from fastapi_core.admission.matching import Kind
-from fastapi_core.admission.webhooks.answers import RequestError
+from fastapi_core.admission.webhooks.answers import RequestError, check_review
 from fastapi_core.codec import json
 from fastapi_core.errors import APIError, bad_request, go_quote
 from fastapi_core.registry.definition import ResourceDefinition, Tree
@@ -104,18 +104,7 @@ def question(version: str, uid: str, fixed: bytes, attributes: Attributes, new: 
 
 def understood(version: str, uid: str, tree: Tree, *, mutating: bool) -> Response:
     """The response in an answer. Raises RequestError for another document, ReviewError for one that contradicts itself."""
-    kind, api = tree.get("kind") or "", tree.get("apiVersion") or ""
-    wanted = f"{GROUP}/{version}"
-    if not isinstance(kind, str) or not isinstance(api, str):
-        raise RequestError("couldn't get version/kind; json parse error: json: cannot unmarshal into a Go string")
-    if kind == "Status" and api == "v1":
-        raise RequestError(f"converting (v1.Status) to ({version}.{KIND}): unknown conversion")
-    if (kind and kind != KIND) or (api and api not in (f"{GROUP}/{known}" for known in VERSIONS)):
-        text = f"no kind {go_quote(kind or KIND)} is registered for version {go_quote(api or wanted)}"
-        raise RequestError(f'{text} in scheme "k8s.io/apiserver/pkg/util/webhook/client.go:71"')
-    if api and api != wanted:
-        other = api.rpartition("/")[2]
-        raise RequestError(f"converting ({other}.{KIND}) to ({version}.{KIND}): unknown conversion")
+    kind, api = check_review(tree, GROUP, KIND, version)
     try:
         response = normalize(type_of(f"{GROUP}/{version}.{KIND}"), tree).tree.get("response")
     except TypeMismatch as error:

@@ -138,6 +138,16 @@ def _string_data(secret: Tree) -> None:
         secret["data"] = dict(sorted(data.items()))
 
 
+def _pod_addresses(status: Tree) -> None:
+    """The single address of the first API version wins over the list that it begins."""
+    single, several = status.get("podIP"), status.get("podIPs")
+    first = several[0].get("ip") if several else None
+    if single and first != single:
+        status["podIPs"] = [{"ip": single}]
+    elif first and not single:
+        status["podIP"] = first
+
+
 def _address_ranges(spec: Tree) -> None:
     """The list of pod ranges begins with the single one of the first API versions."""
     single, several = spec.get("podCIDR"), spec.get("podCIDRs")
@@ -262,6 +272,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "core/v1.ReplicationController": (_template_to_controller,),
     "core/v1.ReplicationControllerSpec": (absent(replicas=1),),
     "core/v1.Pod": (_pod,),
+    "core/v1.PodStatus": (_pod_addresses,),
     "core/v1.PodSpec": (
         _account,
         empty(dnsPolicy="ClusterFirst", restartPolicy="Always"),

@@ -17,6 +17,7 @@ from fastapi_core.apis.defaulting.rules import (
     when,
     within,
 )
+from fastapi_core.meta.names import TEMPLATE_GENERATION
 
 _RETAIN = empty(whenDeleted="Retain", whenScaled="Retain")
 
@@ -29,6 +30,14 @@ def _stateful_strategy(tree: Tree) -> None:
             tree["rollingUpdate"] = {}
     if tree["type"] == "RollingUpdate" and tree.get("rollingUpdate") is not None:
         tree["rollingUpdate"].setdefault("partition", 0)
+
+
+def _template_generation(tree: Tree) -> None:
+    """What the first API versions had in a field is an annotation whenever such an object is read; writers own it."""
+    metadata: Tree = tree.setdefault("metadata", {})
+    annotations = metadata.get("annotations") or {}
+    if TEMPLATE_GENERATION not in annotations:
+        metadata["annotations"] = {**annotations, TEMPLATE_GENERATION: "0"}
 
 
 def _claim_templates(tree: Tree) -> None:
@@ -119,17 +128,6 @@ _EXEMPT = (absent(nominalConcurrencyShares=0, lendablePercent=0),)
 _WEBHOOK = absent(
     failurePolicy="Fail", matchPolicy="Equivalent", namespaceSelector={}, objectSelector={}, timeoutSeconds=10
 )
-
-
-def _template_generation(tree: Tree) -> None:
-    """Daemon sets count changes of their template in an annotation that is always there; whoever writes one owns it."""
-    metadata: Tree = tree.setdefault("metadata", {})
-    annotations = metadata.get("annotations")
-    if not annotations or _GENERATION not in annotations:
-        metadata["annotations"] = {**(annotations or {}), _GENERATION: "0"}
-
-
-_GENERATION = "deprecated.daemonset.template.generation"
 
 #: Type -> its rules, run before those of its members.
 RULES: dict[str, tuple[Rule, ...]] = {

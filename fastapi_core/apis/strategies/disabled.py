@@ -14,7 +14,11 @@ def drop_from_pod(spec: Tree) -> None:
     for kind in _CONTAINERS:
         for container in spec.get(kind) or ():
             lifecycle = container.get("lifecycle")
-            if lifecycle and lifecycle.pop("stopSignal", None) is not None and not any(lifecycle.values()):
+            if (
+                lifecycle
+                and lifecycle.pop("stopSignal", None) is not None
+                and not any(value is not None for value in lifecycle.values())
+            ):
                 del container["lifecycle"]
     for volume in spec.get("volumes") or ():
         projected = volume.get("projected")

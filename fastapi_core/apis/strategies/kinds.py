@@ -6,10 +6,10 @@ from fastapi_core.apis.defaulting.core import name_label
 from fastapi_core.apis.strategies.basics import Tree, desired, keep, keep_metadata
 from fastapi_core.errors import FieldError
 from fastapi_core.meta import names, time
+from fastapi_core.meta.names import TEMPLATE_GENERATION
 from fastapi_core.registry.metadata import qualified_finalizer
 from fastapi_core.request.context import User
 
-_TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 _HOSTNAME = "kubernetes.io/hostname"
 
 
@@ -21,6 +21,7 @@ def prepare_namespace(new: Tree, old: Tree | None) -> None:
     if old is not None:
         keep(new.setdefault("spec", {}), old.get("spec") or {}, "finalizers")
         return
+    name_label(new)
     new["status"] = {"phase": "Active"}
     spec = new.setdefault("spec", {})
     finalizers = spec.get("finalizers") or []
@@ -91,12 +92,21 @@ def prepare_daemon_set(new: Tree, old: Tree | None) -> None:
     if old is None:
         number = 1
     else:
-        text = (old["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION, "0")
+        text = (old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "0")
         number = int(text) if text.isdigit() else 0
         if (new.get("spec") or {}).get("template") != (old.get("spec") or {}).get("template"):
             number += 1
-    annotations[_TEMPLATE_GENERATION] = str(number)
+    annotations[TEMPLATE_GENERATION] = str(number)
     metadata["annotations"] = annotations
+
+
+def prepare_daemon_set_status(new: Tree, old: Tree | None) -> None:
+    """The count is part of what is wanted."""
+    metadata: Tree = new["metadata"]
+    before = ((old or {}).get("metadata") or {}).get("annotations") or {}
+    if TEMPLATE_GENERATION in before:
+        annotations = {**(metadata.get("annotations") or {}), TEMPLATE_GENERATION: before[TEMPLATE_GENERATION]}
+        metadata["annotations"] = annotations
 
 
 def prepare_stateful_set(new: Tree, old: Tree | None) -> None:
@@ -126,8 +136,8 @@ def prepare_job(new: Tree, old: Tree | None) -> None:
     inherits = own is None or own == labels
     for prefix in ("", "batch.kubernetes.io/"):
         if uid:
-            labels[f"{prefix}controller-uid"] = uid
-        labels[f"{prefix}job-name"] = name
+            labels.setdefault(f"{prefix}controller-uid", uid)
+        labels.setdefault(f"{prefix}job-name", name)
     template_metadata["labels"] = dict(sorted(labels.items()))
     if inherits:
         metadata["labels"] = dict(template_metadata["labels"])
@@ -169,6 +179,15 @@ def prepare_claim(new: Tree, old: Tree | None) -> None:
         _data_sources(new.setdefault("spec", {}), {})
     else:
         _data_sources(new.setdefault("spec", {}), old.get("spec") or {})
+
+
+def prepare_api_service(new: Tree, old: Tree | None) -> None:
+    """A group version that is answered here is available from the first."""
+    if old is None and (new.get("spec") or {}).get("service") is None:
+        told = {"reason": "Local", "message": "Local APIServices are always available"}
+        new["status"] = {
+            "conditions": [{"type": "Available", "status": "True", "lastTransitionTime": time.now(), **told}]
+        }
 
 
 def prepare_attributes_class(new: Tree, old: Tree | None) -> None:
@@ -286,9 +305,8 @@ def prepare_definition(new: Tree, old: Tree | None) -> None:
     if old is not None:
         status: Tree = dict(new.get("status") or {})
         stored = list(status.get("storedVersions") or ())
-        stored += [
-            name for version in versions if version.get("storage") and (name := version.get("name")) not in stored
-        ]
+        storage = [version.get("name") for version in versions if version.get("storage")][:1]
+        stored += [name for name in storage if name not in stored]
         new["status"] = {**status, "storedVersions": stored}
     else:
         new["status"] = {
@@ -299,9 +317,7 @@ def prepare_definition(new: Tree, old: Tree | None) -> None:
 
 
 def prepare_definition_status(new: Tree, old: Tree | None) -> None:
-    """The status writer keeps metadata, and cannot leave the stored versions empty."""
-    if old is not None:
-        keep_metadata(new, old)
+    """Who writes the status writes metadata, too, as with the reference, and cannot leave the stored versions empty."""
     status: Tree = dict(new.get("status") or {})
     if not status.get("storedVersions"):
         versions = (new.get("spec") or {}).get("versions") or ()

@@ -18,7 +18,7 @@ from fastapi_core.apis.strategies.basics import (
 )
 from fastapi_core.apis.strategies.disabled import DROPPED
 from fastapi_core.apis.validation.index import validator
-from fastapi_core.apis.validation.warnings import WARNINGS
+from fastapi_core.apis.validation.warnings import STATUS_WARNINGS, WARNINGS
 from fastapi_core.errors import FieldError
 from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import Strategy
@@ -45,13 +45,15 @@ def _guard(new: Tree, old: Tree | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Special:
-    """What one kind adds. `own_status` tells that `prepare` decides about status itself."""
+    """What one kind adds. `own_status` tells that `prepare` decides about status itself, `counted_first` that the
+    generation follows what the user sent and not what `prepare` makes of it."""
 
     prepare: Prepare | None = None
     prepare_status: Prepare | None = None
     validate: Validate | None = None
     warnings: Warn = _silent
     own_status: bool = False
+    counted_first: bool = False
     requester: Callable[[Tree, User], None] | None = None
     canonicalize: Prepare = _nothing
 
@@ -68,7 +70,7 @@ _SPECIAL: dict[tuple[str, str], Special] = {
     ("", "PersistentVolumeClaim"): Special(prepare=kinds.prepare_claim),
     ("", "Pod"): Special(prepare=pods.prepare, prepare_status=pods.prepare_status, canonicalize=pods.canonicalize),
     ("", "Service"): Special(prepare=services.prepare, canonicalize=services.canonicalize),
-    ("apps", "DaemonSet"): Special(prepare=kinds.prepare_daemon_set),
+    ("apps", "DaemonSet"): Special(prepare=kinds.prepare_daemon_set, prepare_status=kinds.prepare_daemon_set_status),
     ("apps", "Deployment"): Special(prepare_status=kinds.keep_labels),
     ("apps", "StatefulSet"): Special(prepare=kinds.prepare_stateful_set),
     ("batch", "Job"): Special(prepare=kinds.prepare_job),
@@ -82,14 +84,14 @@ _SPECIAL: dict[tuple[str, str], Special] = {
     ("resource.k8s.io", "ResourceClaim"): Special(prepare_status=kinds.prepare_claim_status),
     ("resource.k8s.io", "ResourcePoolStatusRequest"): _GUARDED,
     ("scheduling.k8s.io", "PodGroup"): _GUARDED,
-    ("apiregistration.k8s.io", "APIService"): _GUARDED,
+    ("apiregistration.k8s.io", "APIService"): Special(prepare=kinds.prepare_api_service, prepare_status=_guard),
     ("apiextensions.k8s.io", "CustomResourceDefinition"): Special(
         prepare=kinds.prepare_definition, prepare_status=kinds.prepare_definition_status
     ),
     ("certificates.k8s.io", "CertificateSigningRequest"): Special(
         prepare=kinds.prepare_request, requester=kinds.fill_requester
     ),
-    ("discovery.k8s.io", "EndpointSlice"): Special(prepare=kinds.prepare_endpoint_slice),
+    ("discovery.k8s.io", "EndpointSlice"): Special(prepare=kinds.prepare_endpoint_slice, counted_first=True),
     ("networking.k8s.io", "Ingress"): Special(warnings=kinds.ingress_warnings),
 }
 _PLAIN = Special()
@@ -106,13 +108,15 @@ def strategy_for(group: str, kind: str, *, status: bool, generation: int, bump: 
     return Strategy(
         prepare=sequence(
             wipe_status if status and not special.own_status else None,
+            count if special.counted_first else None,
             DROPPED.get((group, kind)),
             special.prepare,
-            count,
+            None if special.counted_first else count,
         ),
         prepare_status=sequence(keep_desired, special.prepare_status, generations(kind, generation, bump=False)),
         validate=validator(group, kind) or special.validate or _valid,
         warnings=WARNINGS.get((group, kind), special.warnings),
+        status_warnings=STATUS_WARNINGS.get((group, kind), _silent),
         requester=special.requester,
         canonicalize=special.canonicalize,
     )

@@ -7,7 +7,7 @@ from typing import Any, Final
 from fastapi_core.apis.validation import formats
 from fastapi_core.apis.validation.networking import segment
 from fastapi_core.apis.validation.quantities import amount, container_resource
-from fastapi_core.apis.validation.rules import NOT_NEGATIVE, Report, Tree
+from fastapi_core.apis.validation.rules import NOT_NEGATIVE, Report, Tree, natural
 
 _TYPES: Final = ("ContainerResource", "External", "Object", "Pods", "Resource")
 #: Type of a metric -> (member, word in messages).
@@ -148,7 +148,7 @@ def _metric(metric: Tree, path: str, report: Report) -> None:
         return
     if own not in present:
         report.required(f"{path}.{own}", "must populate information for the given metric source")
-    for name in present:
+    for name in present if len(present) != 1 else ():
         if name != own:
             report.forbidden(f"{path}.{name}", _ONLY)
 
@@ -189,6 +189,10 @@ def _metrics(spec: Tree) -> list[Tree]:
         return spec.get("metrics") or []
     target = {"type": "Utilization", "averageUtilization": share}
     return [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+
+
+def autoscaler_status(tree: Tree, path: str, report: Report) -> None:
+    natural("currentReplicas", "desiredReplicas")(tree.get("status") or {}, ".status", report)
 
 
 def autoscaler(tree: Tree, path: str, report: Report) -> None:

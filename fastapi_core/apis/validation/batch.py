@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fastapi_core.apis.validation import cron, formats
+from fastapi_core.apis.validation.indexes import count as count_indexes
 from fastapi_core.apis.validation.internal import shown
 from fastapi_core.apis.validation.labelling import matches, selectable, selector
 from fastapi_core.apis.validation.podspec import pod_template
@@ -68,7 +69,7 @@ def _exit_codes(tree: Tree, names: set[str], path: str, report: Report) -> None:
         report.unsupported(path + ".operator", operator, ("In", "NotIn"))
     at = path + ".values"
     if not values:
-        report.invalid(at, None, "at least one value is required")
+        report.invalid(at, tree.get("values"), "at least one value is required")
     elif len(values) > 255:
         report.too_many(at, len(values), 255)
     seen: set[int] = set()
@@ -117,33 +118,6 @@ def _failure_policy(spec: Tree, path: str, report: Report) -> None:
         _failure_rule(rule, spec, names, f"{at}[{index}]", report)
 
 
-def _count_indexes(value: str, completions: int) -> int:
-    """How many indexes a list of ranges names; ValueError tells what is wrong with it."""
-    total, last = 0, -1
-    if not value:
-        return 0
-    for part in value.split(","):
-        ends = part.split("-")
-        if len(ends) > 2:
-            rule = "violates the requirement that an index interval can have at most two parts separated by '-'"
-            raise ValueError(f'the fragment "{part}" {rule}')
-        numbers = []
-        for end in ends:
-            if not end.isascii() or not end.lstrip("-").isdigit():
-                raise ValueError(f'cannot convert string to integer for index: "{end}"')
-            number = int(end)
-            if number >= completions:
-                raise ValueError(f'too large index: "{end}"')
-            numbers.append(number)
-        if last >= numbers[0]:
-            raise ValueError(f"non-increasing order, previous: {last}, current: {numbers[0]}")
-        if len(numbers) == 2 and numbers[0] >= numbers[1]:
-            raise ValueError(f"non-increasing order, previous: {numbers[0]}, current: {numbers[1]}")
-        total += numbers[-1] - numbers[0] + 1
-        last = numbers[-1]
-    return total
-
-
 def _success_policy(spec: Tree, path: str, report: Report) -> None:
     rules = spec["successPolicy"].get("rules") or []
     completions = spec.get("completions") or 0
@@ -161,7 +135,7 @@ def _success_policy(spec: Tree, path: str, report: Report) -> None:
             if len(indexes) > 64 * 1024:
                 report.too_long(at + ".succeededIndexes", 64 * 1024)
             try:
-                total = _count_indexes(indexes, completions)
+                total = count_indexes(indexes, completions)
             except ValueError as error:
                 report.invalid(at + ".succeededIndexes", indexes, f"error parsing succeededIndexes: {error}")
         if count is None:
@@ -261,7 +235,7 @@ def _generated(tree: Tree, report: Report) -> None:
         if key not in labels:
             report.required(at, f"must be '{value}'")
         elif labels[key] != value:
-            report.invalid(".spec.template.metadata.labels", labels, f"must be '{value}'")
+            report.invalid(at, labels, f"must be '{value}'")
     if selectable(chosen) and not matches(chosen, expected):
         report.invalid(".spec.selector", chosen, "`selector` not auto-generated")
 

@@ -60,7 +60,7 @@ def version_parts(version: Tree, common: Tree, rest: list[Tree], path: str, repo
     if fields and found is None:
         report.invalid(path + ".selectableFields", "", _NO_SCHEMA)
     elif fields:
-        _selectable(fields, found, path + ".selectableFields", report)
+        _selectable(fields, found or {}, path + ".selectableFields", report)
 
 
 def common_parts(common: Tree, rest: list[Tree], path: str, report: Report) -> None:

@@ -40,7 +40,7 @@ def definition(tree: Tree, path: str, report: Report) -> None:
     versions: list[Tree] = spec.get("versions") or []
     common, rest = divide(versions)
     _preserve_start(spec, versions, report)
-    _versions(rest, common, report)
+    _versions(None if spec.get("versions") is None else rest, common, report)
     for member in ("plural", "singular", "kind", "listKind"):
         if not names.get(member):
             report.required(f".spec.names.{member}")
@@ -158,8 +158,9 @@ def _has_defaults(schema: Tree) -> bool:
     return any(inner.get("default") is not None for inner in walk(schema))
 
 
-def _versions(versions: list[Tree], common: Tree, report: Report) -> None:
+def _versions(found: list[Tree] | None, common: Tree, report: Report) -> None:
     """The versions without what they have in common."""
+    versions, shown = found or [], None if found is None else goform.versions(found)
     names = [version.get("name") or "" for version in versions]
     for index, version in enumerate(versions):
         at = f".spec.versions[{index}]"
@@ -170,10 +171,10 @@ def _versions(versions: list[Tree], common: Tree, report: Report) -> None:
                 report.invalid(at + ".deprecationWarning", warning, text)
         version_parts(version, common, versions, at, report)
     if len(set(names)) < len(names):
-        report.invalid(".spec.versions", goform.versions(versions), "must contain unique version names")
+        report.invalid(".spec.versions", shown, "must contain unique version names")
     if sum(bool(version.get("storage")) for version in versions) != 1:
         text = "must have exactly one version marked as storage version"
-        report.invalid(".spec.versions", goform.versions(versions), text)
+        report.invalid(".spec.versions", shown, text)
     if names and names[0]:
         _joined(".spec.version", names[0], formats.label1035(names[0]), report)
 

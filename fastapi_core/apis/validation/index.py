@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         devices,
         events,
         flowcontrol,
+        job_status,
         networking,
         pod_status,
         pods,
@@ -41,6 +42,7 @@ else:
     devices = later("fastapi_core.apis.validation.devices")
     events = later("fastapi_core.apis.validation.events")
     flowcontrol = later("fastapi_core.apis.validation.flowcontrol")
+    job_status = later("fastapi_core.apis.validation.job_status")
     networking = later("fastapi_core.apis.validation.networking")
     pod_status = later("fastapi_core.apis.validation.pod_status")
     pods = later("fastapi_core.apis.validation.pods")
@@ -74,7 +76,7 @@ RULES: Final[dict[tuple[str, str], Callable[[], Rules]]] = {
     ("apps", "StatefulSet"): lambda: Rules(
         workloads.stateful_set, workloads.stateful_set_update, workloads.stateful_status
     ),
-    ("batch", "Job"): lambda: Rules(batch.job, batch.job_update),
+    ("batch", "Job"): lambda: Rules(batch.job, batch.job_update, job_status.job_status),
     ("batch", "CronJob"): lambda: Rules(batch.cron_job),
     ("", "Endpoints"): lambda: Rules(services.endpoints),
     ("", "Event"): lambda: Rules(events.core_event),
@@ -105,7 +107,9 @@ RULES: Final[dict[tuple[str, str], Callable[[], Rules]]] = {
         definitions.definition, definitions.definition_update
     ),
     ("apiregistration.k8s.io", "APIService"): lambda: Rules(access.api_service, None, access.api_service_status),
-    ("autoscaling", "HorizontalPodAutoscaler"): lambda: Rules(autoscaling.autoscaler),
+    ("autoscaling", "HorizontalPodAutoscaler"): lambda: Rules(
+        autoscaling.autoscaler, None, autoscaling.autoscaler_status
+    ),
     ("certificates.k8s.io", "CertificateSigningRequest"): lambda: Rules(
         access.certificate_request, access.certificate_request_update
     ),

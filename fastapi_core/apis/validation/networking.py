@@ -14,7 +14,6 @@ from fastapi_core.apis.validation.rules import (
     Report,
     Tree,
     choice,
-    immutable,
     required,
     struct,
     text,
@@ -168,11 +167,10 @@ def ingress_class(tree: Tree, path: str, report: Report) -> None:
 
 
 def ingress_class_update(tree: Tree, path: str, report: Report) -> None:
-    _CONTROLLER(tree, "", report)
+    controller = (tree.get("spec") or {}).get("controller") or ""
+    if controller != (((report.old or {}).get("spec") or {}).get("controller") or ""):
+        report.invalid(".spec.controller", controller, IMMUTABLE)
     ingress_class(tree, path, report)
-
-
-_CONTROLLER = immutable("spec.controller")
 
 
 # Network policies
@@ -250,7 +248,7 @@ def network_policy(tree: Tree, path: str, report: Report) -> None:
         return
     for index, kind in enumerate(kinds):
         if kind not in ("Ingress", "Egress"):
-            report.unsupported(f".spec.policyTypes[{index}]", kind, ("Egress", "Ingress"))
+            report.unsupported(f".spec.policyTypes[{index}]", kind, ("Ingress", "Egress"))
 
 
 # Address ranges

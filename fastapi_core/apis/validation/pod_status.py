@@ -35,6 +35,8 @@ def pod_status(tree: Tree, path: str, report: Report) -> None:
     for kind in _KINDS:
         _transitions(status, before, kind, spec, report)
     _claims(status.get("resourceClaimStatuses") or (), spec, report)
+    if status.get("extendedResourceClaimStatus") is not None:
+        _extended(status["extendedResourceClaimStatus"], spec, report)
     _addresses(status.get("podIPs") or [], before.get("podIPs") or (), ".status.podIPs", "core/v1.PodIP", report)
     hosts = status.get("hostIPs") or []
     if hosts:
@@ -127,6 +129,42 @@ def _claims(items: Any, spec: Tree, report: Report) -> None:
             report.each_invalid(at + ".resourceClaimName", claim, formats.subdomain(claim))
 
 
+def _extended(claim: Tree, spec: Tree, report: Report) -> None:
+    """The claim that stands for extended resources of containers."""
+    at = ".status.extendedResourceClaimStatus"
+    requests = {
+        container.get("name"): (container.get("resources") or {}).get("requests") or {}
+        for kind in ("initContainers", "containers")
+        for container in spec.get(kind) or ()
+    }
+    mappings = claim.get("requestMappings") or ()
+    if not mappings:
+        report.required(at + ".requestMappings", "at least one request mapping is required")
+    seen: set[tuple[str, ...]] = set()
+    for index, item in enumerate(mappings):
+        where = f"{at}.requestMappings[{index}]"
+        key = tuple(item.get(name) or "" for name in ("containerName", "resourceName", "requestName"))
+        if key[0] not in requests:
+            text = "must match the name of an entry in spec.initContainers.name or spec.containers.name"
+            report.invalid(where + ".containerName", key[0], text)
+        elif key[1] not in requests[key[0]]:
+            text = (
+                "must match the extended resource name of an entry in spec.initContainers.resources.requests or "
+                "spec.containers.resources.requests"
+            )
+            report.invalid(where + ".resourceName", key[1], text)
+        report.each_invalid(at + ".requestName", key[2], formats.label(key[2]))
+        if key in seen:
+            for name, value in zip(("containerName", "resourceName", "requestName"), key, strict=True):
+                report.duplicate(f"{where}.{name}", value)
+        seen.add(key)
+    name = claim.get("resourceClaimName") or ""
+    if not name:
+        report.required(at + ".resourceClaimName")
+    else:
+        report.each_invalid(at + ".resourceClaimName", name, formats.subdomain(name))
+
+
 def _addresses(items: list[Tree], earlier: Any, path: str, ref: str, report: Report) -> None:
     """One address of each family at most; what was there before may stay as it is."""
     kept = {item.get("ip") or "" for item in earlier}
@@ -138,7 +176,7 @@ def _addresses(items: list[Tree], earlier: Any, path: str, ref: str, report: Rep
         found = [formats.sloppy(value) for value in values]
         bad = next((index for index, address in enumerate(found) if address is None), None)
         if bad is not None:
-            text = f'failed to check for dual stack with error:invalid IP[{bad}]: "{values[bad]}"'
+            text = f"failed to check for dual stack with error:invalid IP[{bad}]: {values[bad]}"
             report.internal(path, text)
         if bad is not None or len(values) > 2 or len({address.version for address in found if address}) < 2:
             whole = [shown(ref, item) for item in items]

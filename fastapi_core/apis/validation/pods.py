@@ -48,7 +48,7 @@ def pod(tree: Tree, path: str, report: Report) -> None:
                 if source.get("serviceAccountToken") is not None:
                     at = f".spec.volumes[{index}].projected.sources[{number}].serviceAccountToken"
                     report.forbidden(at, "must not be specified when serviceAccountName is not set")
-    for kind in ("containers", "initContainers"):
+    for kind in ("containers", "initContainers", "ephemeralContainers"):
         if spec.get(kind):
             _images(spec[kind], f".spec.{kind}", report)
     if report.old is None:
@@ -157,7 +157,7 @@ def _narrowed(spec: Tree, before: Tree, report: Report) -> None:
     terms = (node or {}).get("nodeSelectorTerms") or []
     terms_before = node_before.get("nodeSelectorTerms") or []
     if terms_before and len(terms) != len(terms_before):
-        report.invalid(at, [shown("core/v1.NodeSelectorTerm", term) for term in terms], _TERMS)
+        report.invalid(at, [shown("core/v1.NodeSelectorTerm", term) for term in terms] or None, _TERMS)
         return
     for index, (term, earlier) in enumerate(zip(terms, terms_before, strict=False)):
         if not _only_added(term, earlier):
@@ -184,11 +184,11 @@ def _fixed(spec: Tree, before: Tree, *, gated: bool) -> Tree:
         out["terminationGracePeriodSeconds"] = grace
     if gated:
         out.pop("nodeSelector", None)
-        affinity = dict(out.get("affinity") or {})
-        node = dict(affinity.get("nodeAffinity") or {})
-        node.pop(_REQUIRED, None)
-        affinity["nodeAffinity"] = node or None
-        affinity = {name: value for name, value in affinity.items() if value is not None}
+        affinity = {
+            name: value
+            for name, value in (out.get("affinity") or {}).items()
+            if name != "nodeAffinity" and value is not None
+        }
         out.pop("affinity", None)
         if affinity:
             out["affinity"] = affinity

@@ -298,7 +298,7 @@ def endpoints(tree: Tree, path: str, report: Report) -> None:
 
 _FAMILIES: Final = ("FQDN", "IPv4", "IPv6")
 _SLICE_TYPE = choice("addressType", *_FAMILIES, empty=REQUIRED)
-_SLICE_PORT = struct(text("name", formats.label), choice("protocol", *PROTOCOLS, empty=CHECK), _APP)
+_SLICE_PORT = struct(choice("protocol", *PROTOCOLS, empty=CHECK), _APP)
 _SLICE_REST = struct(
     text("nodeName", formats.subdomain, empty=CHECK),
     text("hostname", formats.label, empty=CHECK),
@@ -379,19 +379,25 @@ def _slice_endpoint(item: Tree, family: str, path: str, report: Report) -> None:
 def endpoint_slice(tree: Tree, path: str, report: Report) -> None:
     family = tree.get("addressType") or ""
     _SLICE_TYPE(tree, "", report)
-    items = tree.get("endpoints") or ()
-    if len(items) > 1000:
-        report.too_many(".endpoints", len(items), 1000)
-    else:
-        for index, item in enumerate(items):
-            _slice_endpoint(item, family, f".endpoints[{index}]", report)
     ports = tree.get("ports") or ()
     if len(ports) > 20000:
         report.too_many(".ports", len(ports), 20000)
+    else:
+        _slice_ports(ports, report)
+    items = tree.get("endpoints") or ()
+    if len(items) > 1000:
+        report.too_many(".endpoints", len(items), 1000)
         return
+    for index, item in enumerate(items):
+        _slice_endpoint(item, family, f".endpoints[{index}]", report)
+
+
+def _slice_ports(ports: Any, report: Report) -> None:
     names: set[str] = set()
     for index, port in enumerate(ports):
         name = port.get("name") or ""
+        if name:
+            report.each_invalid(f".ports[{index}].name", name, formats.label(name))
         if name in names:
             report.duplicate(f".ports[{index}].name", name)
         names.add(name)
@@ -403,6 +409,8 @@ _SLICE_FIXED = immutable("addressType")
 
 def endpoint_slice_update(tree: Tree, path: str, report: Report) -> None:
     endpoint_slice(tree, path, report)
+    if (tree.get("endpoints") or []) == ((report.old or {}).get("endpoints") or []):
+        report[:] = [error for error in report if not error.field.startswith("endpoints")]
     _SLICE_FIXED(tree, "", report)
 
 

@@ -89,6 +89,16 @@ def templated(path: str, *, named: bool = True, former: bool = False) -> Warn:
     return warn
 
 
+_DAEMON = templated("spec.template", named=False)
+
+
+def daemon_set(new: Tree, old: Tree | None) -> list[str]:
+    """When the template changed."""
+    if old is not None and _at(new, "spec.template") == _at(old, "spec.template"):
+        return []
+    return _DAEMON(new, old)
+
+
 _STATEFUL = templated("spec.template", named=False)
 _MANY: Final = (
     "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes might not "
@@ -224,6 +234,33 @@ def service(new: Tree, old: Tree | None) -> list[str]:
     return out
 
 
+def balancer_status(new: Tree, old: Tree | None) -> list[str]:
+    status: Tree = (new.get("status") or {}).get("loadBalancer") or {}
+    return [
+        warning
+        for index, item in enumerate(status.get("ingress") or ())
+        if item.get("ip")
+        for warning in address_warnings(item["ip"], f"status.loadBalancer.ingress[{index}]")
+    ]
+
+
+def pod_status(new: Tree, old: Tree | None) -> list[str]:
+    status: Tree = new.get("status") or {}
+    return [
+        warning
+        for member in ("podIPs", "hostIPs")
+        for index, item in enumerate(status.get(member) or ())
+        for warning in address_warnings(item.get("ip") or "", f"status.{member}[{index}].ip")
+    ]
+
+
+STATUS_WARNINGS: Final[dict[tuple[str, str], Warn]] = {
+    ("", "Pod"): pod_status,
+    ("", "Service"): balancer_status,
+    ("networking.k8s.io", "Ingress"): balancer_status,
+}
+
+
 def endpoints(new: Tree, old: Tree | None) -> list[str]:
     """About addresses, unless the controller wrote them."""
     if _label(new, "endpoints.kubernetes.io/managed-by") == "endpoint-controller":
@@ -329,7 +366,7 @@ WARNINGS: Final[dict[tuple[str, str], Warn]] = {
     ("", "Service"): service,
     ("", "ServiceAccount"): service_account,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): definition,
-    ("apps", "DaemonSet"): templated("spec.template", named=False),
+    ("apps", "DaemonSet"): daemon_set,
     ("apps", "Deployment"): templated("spec.template"),
     ("apps", "ReplicaSet"): templated("spec.template"),
     ("apps", "StatefulSet"): stateful_set,

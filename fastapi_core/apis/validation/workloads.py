@@ -371,7 +371,8 @@ def _counted(tree: Tree, report: Report, counts: tuple[str, ...], limits: tuple[
     natural(*counts)(status, ".status", report)
     before: Tree = (report.old or {}).get("status") or {}
     collisions = status.get("collisionCount")
-    if "collisionCount" in counts and (before.get("collisionCount") or 0) > (collisions or 0):
+    earlier = before.get("collisionCount")
+    if "collisionCount" in counts and earlier is not None and (collisions is None or earlier > collisions):
         report.invalid(".status.collisionCount", collisions or 0, "cannot be decremented")
     for part, whole, detail in limits:
         if (status.get(part) or 0) > (status.get(whole) or 0):
@@ -383,7 +384,14 @@ def replicas_status(tree: Tree, path: str, report: Report) -> None:
     _counted(
         tree,
         report,
-        ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"),
+        (
+            "replicas",
+            "fullyLabeledReplicas",
+            "readyReplicas",
+            "availableReplicas",
+            "observedGeneration",
+            "terminatingReplicas",
+        ),
         (
             ("fullyLabeledReplicas", "replicas", _ABOVE),
             ("readyReplicas", "replicas", _ABOVE),
@@ -395,7 +403,7 @@ def replicas_status(tree: Tree, path: str, report: Report) -> None:
 
 _DEPLOYMENT_COUNTS: Final = (
     "observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas",
-    "collisionCount",
+    "terminatingReplicas", "collisionCount",
 )  # fmt: skip
 _STATEFUL_COUNTS: Final = (
     "replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas", "observedGeneration",

@@ -17,6 +17,7 @@ from fastapi_core.registry.printers.engine import (
     Row,
     age_text,
     compile_row,
+    inner_metadata,
     partial_head,
     partial_metadata,
 )
@@ -53,6 +54,7 @@ __all__ = [
     "age_text",
     "compile_row",
     "custom_printer",
+    "inner_metadata",
     "kind_printer",
     "partial_head",
     "partial_metadata",

@@ -12,6 +12,7 @@ from json import JSONDecoder
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastapi_core.codec.json import encode
+from fastapi_core.meta.names import TEMPLATE_GENERATION
 from fastapi_core.meta.time import human_duration
 from fastapi_core.records import dataclass
 
@@ -116,8 +117,29 @@ _PREFIX = '"metadata":'
 _decode = JSONDecoder().raw_decode
 
 
+def inner_metadata(obj: CachedObject) -> Tree | None:
+    """Metadata of an object whose annotations hold what is a field inside the reference, without it; None for all others.
+
+    Only daemon sets are such: the generation of their template is an annotation in the objects of apps/v1 alone.
+    """
+    if obj.key.split("/", 3)[2:3] != ["daemonsets"]:
+        return None
+    metadata: Tree = obj.tree()["metadata"]
+    annotations = {
+        name: text for name, text in (metadata.get("annotations") or {}).items() if name != TEMPLATE_GENERATION
+    }
+    return {
+        name: annotations if name == "annotations" else value
+        for name, value in metadata.items()
+        if name != "annotations" or annotations
+    }
+
+
 def _metadata_member(obj: CachedObject) -> bytes:
     """`"metadata":{...}` of an object, cut out of its bytes when it stands first (in all but odd custom resources)."""
+    inner = inner_metadata(obj)
+    if inner is not None:
+        return _PREFIX.encode() + encode(inner)
     body = obj.body.decode()
     if not body.startswith(_PREFIX):
         return _PREFIX.encode() + encode(obj.tree()["metadata"])

@@ -170,6 +170,15 @@ def watch(key: bytes, range_end: bytes, start_revision: int) -> bytes:
     return encode(WATCH_REQUEST, {"create_request": create})
 
 
+def looked(answer: Tree) -> Tree | None:
+    """What a transaction that did not succeed has found at the key it looked at; None when there is no such key."""
+    for response in answer.get("responses", ()):
+        found: list[Tree] = response.get("response_range", {}).get("kvs", [])
+        if found:
+            return found[0]
+    return None
+
+
 PROGRESS: Final = encode(WATCH_REQUEST, {"progress_request": {}})
 """The question how far a stream is."""
 

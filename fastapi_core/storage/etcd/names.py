@@ -40,7 +40,7 @@ class Names:
         key = self.name(raw.get("key", b""))
         if key is None:
             return None
-        return KeyValue(key, raw.get("value", b""), raw.get("create_revision", 0), raw["mod_revision"])
+        return KeyValue(key, raw.get("value", b""), raw.get("create_revision", 0), raw.get("mod_revision", 0))
 
     def event(self, raw: Tree) -> Event | None:
         """An event of a watch."""

@@ -21,6 +21,9 @@ from fastapi_core.storage.etcd.settings import Settings
 from fastapi_core.storage.interface import Code, Events, KeyValue, Listener, Page, StorageError
 from fastapi_core.storage.listeners import Listeners
 
+#: Seconds that writes under way have when the store is closed.
+CLOSING_SECONDS = 5.0
+
 #: What no revision of a key is: compared with it, a write is refused and told the key's state.
 _NEVER = -1
 
@@ -65,7 +68,7 @@ class EtcdStorage:
             return
         if self._writing:
             self._written = asyncio.get_running_loop().create_future()
-            await asyncio.wait([self._written], timeout=self._patience)
+            await asyncio.wait([self._written], timeout=min(self._patience, CLOSING_SECONDS))
         self._connection = None
         await following.close()
         await connection.close()
@@ -108,11 +111,10 @@ class EtcdStorage:
             self._writing -= 1
             if self._written is not None and not self._writing and not self._written.done():
                 self._written.set_result(None)
-        found = answer["responses"][0].get("response_range", {}).get("kvs")
-        if not found:
+        found = messages.looked(answer)
+        if found is None:
             raise StorageError(Code.KEY_NOT_FOUND, key)
-        code = Code.CONFLICT if expected else Code.KEY_EXISTS
-        raise StorageError(code, key, found[0]["mod_revision"])
+        raise StorageError(Code.CONFLICT if expected else Code.KEY_EXISTS, key, found.get("mod_revision", 0))
 
     async def _commit(self, key: str, name: bytes, value: bytes | None, expected: int, ttl: float) -> messages.Tree:
         compare, failure = [messages.compare_mod(name, expected)], [messages.look(name)]
@@ -175,7 +177,9 @@ class EtcdStorage:
             if error.compacted:
                 self._compacted = max(self._compacted, error.compacted)
                 raise StorageError(Code.COMPACTED, revision=error.compacted) from None
-            raise StorageError(Code.UNAVAILABLE, message=str(error)) from None
+            raise StorageError(Code.UNAVAILABLE, message=f"rpc error: code = Unavailable desc = {error}") from None
+        except ValueError as error:
+            raise StorageError(Code.UNAVAILABLE, message=f"etcd's answer cannot be read: {error}") from None
         except TimeoutError:
             raise StorageError(Code.TIMEOUT, message=UNHEARD) from None
         finally:
@@ -227,8 +231,8 @@ class EtcdStorage:
         revision = messages.revision_of(answer)
         if answer.get("succeeded"):
             return True, version + 1, revision
-        found = answer["responses"][0].get("response_range", {}).get("kvs")
-        return False, found[0].get("version", 0) if found else 0, revision
+        found = messages.looked(answer) or {}
+        return False, found.get("version", 0), revision
 
     # --- inside ---------------------------------------------------------------------------------------------------
 
@@ -323,6 +327,8 @@ class EtcdStorage:
                     await stream.next()
         except StreamEndedError as error:
             return error.compacted
+        except ValueError as error:
+            raise StorageError(Code.UNAVAILABLE, message=f"etcd's answer cannot be read: {error}") from None
         except TimeoutError:
             raise StorageError(Code.TIMEOUT, message=UNHEARD) from None
         finally:

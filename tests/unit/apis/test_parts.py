@@ -108,7 +108,7 @@ def _resources(index: int, **resources: Any) -> Any:
         (
             pod(container("c", **BURST), metadata={"annotations": {pod_parts.MIRROR: "x"}}),
             lambda new: None,
-            [": Forbidden: static pods cannot be resized"],
+            ["[]: Forbidden: static pods cannot be resized"],
         ),
     ],
 )

@@ -44,9 +44,9 @@ def test_cells(kind: str, value: Any, cell: Any) -> None:
     assert type(cells[1]) is type(cell)
 
 
-def test_absent_values_and_broken_paths_are_null() -> None:
+def test_absent_values_are_null_and_columns_end_before_a_broken_path() -> None:
     made = printer((PrinterColumn("A", "string", ".spec.x"), PrinterColumn("B", "string", ".spec[")))
-    assert made.cells({"metadata": {"name": "n"}}) == ["n", None, None]
+    assert made.cells({"metadata": {"name": "n"}}) == ["n", None]
 
 
 def test_descriptions() -> None:
@@ -68,3 +68,9 @@ def test_descriptions() -> None:
 
 def test_without_columns_there_are_name_and_age() -> None:
     assert printer(()) is custom_printer()
+
+
+def test_numbers_that_are_no_integers_and_dates_that_are_none() -> None:
+    made = printer((PrinterColumn("A", "integer", ".n"), PrinterColumn("B", "date", ".d")))
+    assert made.cells({"metadata": {"name": "n"}, "n": 1e21, "d": ""}) == ["n", -(2**63), "<unknown>"]
+    assert made.cells({"metadata": {"name": "n"}, "n": -2.9, "d": "2020-01-02T03:04Z"}) == ["n", -2, "<invalid>"]

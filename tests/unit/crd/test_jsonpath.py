@@ -30,9 +30,18 @@ def found(path: str, document: Any = DOCUMENT) -> list[Any]:
         ("$.spec.a", [1]),
         (".spec.nothing.more", []),
         (r".spec.dotted\.name", ["d"]),
-        (".spec['dotted.name']", ["d"]),
-        ('.metadata.labels["x/y"]', ["1"]),
-        (".metadata.labels.*", ["1", "v"]),
+        (r".spec['dotted\.name']", ["d"]),
+        (".metadata.labels['x/y']", ["1"]),
+        (".metadata.labels.*", ["v", "1"]),
+        (".spec['dotted.name']", []),
+        (".spec.list[0:9]", []),
+        (".spec.list[1:1]", []),
+        ('.spec.list[?(@.v=="1")]', []),
+        (".spec.list[?(@.v==1.0)]", []),
+        (".spec.list[]", [{"n": "p", "v": 1}]),
+        (".spec.list.n", []),
+        (".spec.a .b", []),
+        (".", []),
         (".spec.list[0].n", ["p"]),
         (".spec.list[-1].v", [3]),
         (".spec.list[7]", []),
@@ -56,7 +65,9 @@ def test_paths(path: str, values: list[Any]) -> None:
     assert found(path) == values
 
 
-@pytest.mark.parametrize("path", [".spec[", ".spec..", "[?(@.a==b)]", "[?@.a]", "[x]", "[]", "[::0]", ".", "[?(1=1)]"])
+@pytest.mark.parametrize(
+    "path", [".spec[", "....", "[?@.a]", "[x]", '.a["b"]', ".a,b", ".a{b}", '[?(@.a=="b")', "[?(@.a", "[-]"]
+)
 def test_what_is_no_path(path: str) -> None:
     with pytest.raises(jsonpath.PathError):
         jsonpath.parse(path)

@@ -150,7 +150,7 @@ def test_what_is_right_stays_right() -> None:
         Column("D", ".labels.any", "integer"),
         Column("E", ".free.whatever.there.is"),
         Column("F", lambda good: good.spec.size),
-        Column("G", '.metadata.annotations["a.b/c"]'),
+        Column("G", r".metadata.annotations['a\\.b/c']"),
         Column("H", '.spec.names[?(@=="x")]'),
     ]
     scale = Scale(".spec.size", ".spec.size")

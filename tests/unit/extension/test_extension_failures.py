@@ -72,6 +72,44 @@ async def test_failures_are_told_to_nobody_but_the_log() -> None:
         assert any(b"only a test" in value for name, value in answer.headers if name.lower() == b"warning")
 
 
+async def test_hooks_that_leave_end_their_request_only() -> None:
+    app = Extension("files.example.com/v1")
+    files = app.stored(File, "files", namespaced=False)
+
+    @files.prepare
+    def prepare(new: File, old: File | None) -> None:
+        if new.content == "prepare":
+            sys.exit(3)
+
+    @files.validate
+    def validate(new: File, old: File | None) -> Iterator[Any]:
+        if new.content == "validate":
+            raise KeyboardInterrupt
+        if new.content == "refuse":
+            raise errors.forbidden("files", "files.example.com", "a", "no")
+        yield from ()
+
+    async with serving(app) as served:
+        for content, code in (("prepare", 500), ("validate", 500), ("refuse", 403), ("fine", 201)):
+            status, answer = await served.call("POST", f"{ROOT}/files", {**tree("a"), "content": content})
+            assert (status, answer["kind"]) == (code, "File" if code == 201 else "Status")
+
+
+async def test_warnings_are_told_by_their_words() -> None:
+    app = Extension("files.example.com/v1")
+    files = app.kind(File, "files", namespaced=False)
+
+    @files.get
+    async def one(request: Request, name: str) -> File:
+        request.warn(ValueError("odd value"))  # type: ignore[arg-type]
+        return File(ObjectMeta(name=name))
+
+    async with serving(app) as served:
+        answer = await served.ask("GET", f"{ROOT}/files/a")
+        assert answer.status == 200
+        assert [value for name, value in answer.headers if name.lower() == b"warning"] == [b'299 - "odd value"']
+
+
 async def test_a_slow_handler_holds_up_nobody_and_is_given_up_in_time() -> None:
     app = Extension("files.example.com/v1")
     files = app.kind(File, "files", namespaced=False)

@@ -199,6 +199,8 @@ async def test_background_tasks_work_on_objects() -> None:
         restarts += 1
         if restarts == 1:
             raise RuntimeError("begin again")
+        if restarts == 2:
+            raise SystemExit("and once more")
         async for event in found.objects.changes():
             if event.type != "DELETED" and event.object.status.phase == "Pending":
                 event.object.status.phase = "Ready"
@@ -230,7 +232,7 @@ async def test_background_tasks_work_on_objects() -> None:
             assert refused.value.reason == "Conflict"
             await objects.delete("a", "default")
             await asyncio.wait_for(done.wait(), 10)
-        assert restarts == 2
+        assert restarts == 3
     finally:
         tasks.PAUSE = before
 

@@ -187,15 +187,3 @@ def test_any_document_is_read_or_refused(document: Any) -> None:
         return
     assert canonical(fields)
     assert fieldset.parse(fields) == fields
-
-
-def test_matching_keeps_what_begins_like_a_pattern() -> None:
-    fields = fieldset.of(
-        ("f:spec", "f:containers", 'k:{"name":"a"}'),
-        ("f:spec", "f:containers", 'k:{"name":"a"}', "f:resources", "f:limits"),
-        ("f:spec", "f:containers", 'k:{"name":"a"}', "f:image"),
-        ("f:metadata", "f:labels"),
-    )
-    assert fieldset.matching(fields, [("spec", "containers", "*", "resources")]) == {
-        "f:spec": {"f:containers": {'k:{"name":"a"}': {"f:resources": {"f:limits": {}}}}}
-    }

@@ -173,24 +173,6 @@ def test_subresources_have_entries_of_their_own_and_ignore_the_clients() -> None
     }
 
 
-def test_only_some_fields_can_be_owned_where_only_they_can_change() -> None:
-    tracker = Tracker(
-        type_of("core/v1.Pod"), "v1", subresource="resize", only=[("spec", "containers", "*", "resources")]
-    )
-    old: Tree = {"metadata": {"uid": "u"}, "spec": {"containers": [{"name": "a", "image": "1"}]}}
-    CONFIG_MAP.update(None, old, "creator", NOW)
-    old["metadata"]["managedFields"] = [{**GOOD, "fieldsV1": {"f:spec": {}}}]
-    new: Tree = {
-        "metadata": {"labels": {"a": "b"}},
-        "spec": {"containers": [{"name": "a", "image": "2", "resources": {}}]},
-    }
-    new["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "1"}}
-    tracker.update(old, new, "resizer", LATER)
-    assert entries(new)[1][3] == {
-        "f:spec": {"f:containers": {'k:{"name":"a"}': {"f:resources": {"f:limits": {".": {}, "f:cpu": {}}}}}}
-    }
-
-
 def test_lists_that_cannot_be_told_apart_leave_the_entries_alone() -> None:
     one = created({"metadata": {}, "spec": {"template": {"spec": {"containers": [{"name": "a"}]}}}}, tracker=DEPLOYMENT)
     two = {"metadata": {}, "spec": {"template": {"spec": {"containers": [None]}}}}
