@@ -359,16 +359,6 @@ def too_large(limit: int) -> APIError:
     return APIError("RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
 
 
-TOO_LONG = "Timeout: request did not complete within the allotted timeout"
-
-
-class Overtime(APIError):  # noqa: N818 - what happened to the request, not a failure of its endpoint
-    """A request that was cut off at its deadline."""
-
-    def __init__(self) -> None:
-        super().__init__("Timeout", TOO_LONG, details={})
-
-
 def timeout(message: str, *, retry_after: int = 0, causes: list[dict[str, str]] | None = None) -> APIError:
     details: dict[str, Any] = {}
     if causes:

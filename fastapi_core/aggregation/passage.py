@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from fastapi_core.aggregation import sniff
 from fastapi_core.aggregation.headers import asked, forwarded_lines, relayed
-from fastapi_core.errors import Overtime
 from fastapi_core.http.client import UpstreamError
 from fastapi_core.http.exchange import Answer, Header, Response
 from fastapi_core.http.relay import Relay
 from fastapi_core.obs import logs
+from fastapi_core.request.overtime import Overtime
 
 if TYPE_CHECKING:
     from fastapi_core._ext.http1 import BodyReader

@@ -109,8 +109,12 @@ def _from_addresses(spec: Tree, configured: Collection[str]) -> list[FieldError]
     for index, address in enumerate(addresses):
         if address == HEADLESS:
             break
-        family = family_of(address)
         if index < len(families):
+            continue
+        try:
+            family = family_of(address)
+        except ValueError:
+            # The validation, which comes next, says so.
             continue
         if family in configured:
             families.append(family)

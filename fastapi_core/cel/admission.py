@@ -21,7 +21,7 @@ from fastapi_core.cel.environment import VERSION, Environment, variables_decl
 from fastapi_core.cel.functions import AUTHORIZER, RESOURCE_CHECK
 from fastapi_core.cel.types import DYN, TIMESTAMP, Type, list_of, struct
 
-#: Results that mutations must have. An empty list, which is one of anything, is a patch as well.
+#: Results that mutations must have. An empty list alone, which is one of anything, is no patch.
 APPLY_CONFIGURATION: Final = struct("Object")
 JSON_PATCH: Final = list_of(struct("JSONPatch"))
 

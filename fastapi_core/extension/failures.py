@@ -66,9 +66,10 @@ def called(handler: Callable[..., R], *arguments: Any) -> R:
 def hooked(hook: Handler, work: Callable[[], R]) -> R:
     """What `work` makes of a hook. Raises APIError: the hook's own, or a 500."""
     try:
-        return called(work)
+        made: R = called(work)
     except Exception as error:
         raise heard(error, hook, "the hook failed") from error
+    return made
 
 
 def being_cancelled() -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fastapi_core._ext.reqinfo import ParseError
 from fastapi_core.authn.base import Authenticator
 from fastapi_core.authz.base import Authorizer
-from fastapi_core.errors import APIError, Overtime
+from fastapi_core.errors import APIError
 from fastapi_core.filters import headers
 from fastapi_core.filters.dispatch import Dispatch, TooLarge
 from fastapi_core.filters.driver import Chain, Filter
@@ -23,6 +23,7 @@ from fastapi_core.obs.catalog import Metrics
 from fastapi_core.records import dataclass
 from fastapi_core.request.context import LOOPBACK, RequestContext, is_long_running
 from fastapi_core.request.info import InfoParser, refusal
+from fastapi_core.request.overtime import Overtime
 from fastapi_core.request.status import PANIC, render_error, text
 
 if TYPE_CHECKING:

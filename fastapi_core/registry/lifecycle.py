@@ -47,7 +47,7 @@ def invalid(definition: ResourceDefinition, name: str, problems: list[FieldError
     return errors.invalid(definition.kind, definition.storage_group, name, problems)
 
 
-def before_create(definition: ResourceDefinition, tree: Tree) -> list[str]:
+def before_create(definition: ResourceDefinition, tree: Tree, *, dry_run: bool = False) -> list[str]:
     """Stamp and check a new object; returns warnings, raises Invalid with every error."""
     metadata = tree["metadata"]
     if metadata.get("resourceVersion") in (None, "", "0"):
@@ -58,7 +58,7 @@ def before_create(definition: ResourceDefinition, tree: Tree) -> list[str]:
     if not metadata.get("name") and metadata.get("generateName"):
         metadata["name"] = names.generate(metadata["generateName"])
     strategy = definition.strategy
-    strategy.prepare(tree, None)
+    strategy.preparing(dry_run=dry_run)(tree, None)
     problems = validate_metadata(tree, None, definition=definition) + strategy.validate(tree, None)
     if problems:
         raise invalid(definition, metadata.get("name", ""), problems)
@@ -89,7 +89,8 @@ def before_update(definition: ResourceDefinition, tree: Tree, old: Tree, prepare
             metadata[name] = previous[name]
     strategy = definition.strategy
     prepare(tree, old)
-    problems = validate_metadata(tree, old, definition=definition, subresource=prepare != strategy.prepare)
+    subresource = prepare not in (strategy.prepare, strategy.rehearse)
+    problems = validate_metadata(tree, old, definition=definition, subresource=subresource)
     problems += strategy.validate(tree, old)
     if problems:
         raise invalid(definition, metadata.get("name", ""), problems)

@@ -86,7 +86,7 @@ async def _put(
     ctx: RequestContext, scope: Scope, media: MediaType, tree: Tree, options: WriteOptions, subresource: str
 ) -> Response:
     info = ctx.info
-    if scope.definition.create_on_update and not subresource and await _absent(scope, info.namespace, info.name):
+    if scope.definition.create_on_update and await _absent(scope, info.namespace, info.name):
         # There is nothing that a version could be compared with.
         tree["metadata"].pop("resourceVersion", None)
         obj = await create_object(ctx, scope, tree, options, verb="update")
@@ -138,7 +138,8 @@ async def write(
     info = ctx.info
     strategy = scope.definition.strategy
     if prepare is None:
-        prepare = strategy.prepare_status if subresource == "status" else strategy.prepare
+        main = strategy.preparing(dry_run=options.dry_run)
+        prepare = strategy.prepare_status if subresource == "status" else main
 
     async def attempt(current: CachedObject) -> CachedObject:
         if scope.converts and (pending := scope.ready((current,))) is not None:

@@ -13,12 +13,12 @@ from fastapi_core.admission.webhooks.answers import RequestError, answered
 from fastapi_core.admission.webhooks.credentials import Credentials
 from fastapi_core.admission.webhooks.letter import Letter
 from fastapi_core.authn.outbound import Identity, client_tls, load_pair
-from fastapi_core.errors import Overtime
 from fastapi_core.http.client import BodyError, Target, UpstreamError
 from fastapi_core.http.pool import Pool
 from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import Tree
 from fastapi_core.registry.services import Resolver, ServiceError
+from fastapi_core.request.overtime import Overtime
 
 #: Longest answer read: more than any object this server stores, patched and in base64.
 ANSWER_LIMIT = 8 << 20

@@ -15,11 +15,12 @@ from fastapi_core.admission.webhooks.caller import Caller, CallError
 from fastapi_core.admission.webhooks.hooks import Hook, Hooks, Match, exempt
 from fastapi_core.admission.webhooks.review import Response, ReviewError
 from fastapi_core.admission.webhooks.views import Convert, Defaults, View
-from fastapi_core.errors import APIError, Overtime, forbidden, go_quote, internal
+from fastapi_core.errors import APIError, forbidden, go_quote, internal
 from fastapi_core.meta.names import qualified_name
 from fastapi_core.obs import logs
 from fastapi_core.registry.definition import ResourceDefinition
 from fastapi_core.registry.lifecycle import new_uid
+from fastapi_core.request.overtime import Overtime
 
 if TYPE_CHECKING:
     from fastapi_core.authz.base import Authorizer

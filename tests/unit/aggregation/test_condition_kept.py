@@ -5,8 +5,6 @@ from __future__ import annotations
 from fastapi_core.aggregation.availability import LOCAL
 from fastapi_core.aggregation.directory import parsed
 from fastapi_core.apis.strategies.kinds import prepare_api_service
-from fastapi_core.apis.validation.access import api_service
-from fastapi_core.apis.validation.rules import Report
 
 
 def service(**spec: object) -> dict[str, object]:
@@ -23,16 +21,3 @@ def test_a_local_one_is_available_from_the_first() -> None:
     remote = service(service={"namespace": "n", "name": "s"})
     prepare_api_service(remote, None)
     assert "status" not in remote
-
-
-def test_conditions_and_generated_names_are_checked() -> None:
-    report = Report()
-    tree = service()
-    tree["metadata"] = {"generateName": "v1.", "name": "v1.abc"}
-    tree["status"] = {"conditions": [{"type": "A", "status": "Maybe"}, {"type": "B", "status": "Unknown"}]}
-    api_service(tree, "", report)
-    assert [problem.field for problem in report] == [
-        "metadata.generateName",
-        "metadata.name",
-        "status.conditions[0].status",
-    ]

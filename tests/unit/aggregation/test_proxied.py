@@ -15,7 +15,6 @@ from fastapi_core.aggregation.directory import APIService, Backing
 from fastapi_core.aggregation.headers import UnsendableError, escaped
 from fastapi_core.aggregation.passage import REDIRECTED
 from fastapi_core.aggregation.proxy import Front, Proxied
-from fastapi_core.errors import Overtime
 from fastapi_core.http.client import Target
 from fastapi_core.http.exchange import Answer
 from fastapi_core.http.pool import Pool
@@ -23,6 +22,7 @@ from fastapi_core.http.server import HTTPServer
 from fastapi_core.registry.services import Place, ServiceError
 from fastapi_core.request.context import RequestContext, User
 from fastapi_core.request.info import InfoParser
+from fastapi_core.request.overtime import Overtime
 from fastapi_core.rest.upstream import Upstreams
 
 PATH = "/apis/g.test/v1/things"
