@@ -79,13 +79,18 @@ class ServiceAllocator:
                 self.allocate(new, old)
                 strategy.prepare(new, old)
 
+            def rehearse(new: Tree, old: Tree | None) -> None:
+                begin(new, old)
+                Rehearsal(self).allocate(new, old)
+                strategy.prepare(new, old)
+
             def validate(new: Tree, old: Tree | None) -> list[FieldError]:
                 errors = strategy.validate(new, old)
                 if errors:
                     self.claims.unpick(owner_of(new))
                 return errors
 
-            return replace(strategy, prepare=prepare, validate=validate)
+            return replace(strategy, prepare=prepare, rehearse=rehearse, validate=validate)
 
         return definition.revised(revise)
 
@@ -95,7 +100,7 @@ class ServiceAllocator:
         spec, name = new.get("spec") or {}, new["metadata"].get("name", "")
         before: Tree = (old or {}).get("spec") or {}
         owner = owner_of(new)
-        self.claims.unpick(owner)
+        self._drop(owner)
         try:
             if has_address(spec):
                 ranges = self._ranges()
@@ -109,8 +114,14 @@ class ServiceAllocator:
             if problems:
                 raise invalid("Service", "", name, problems)
         except errors.APIError:
-            self.claims.unpick(owner)
+            self._drop(owner)
             raise
+
+    def _pick(self, value: Value, owner: str, *, offered: bool) -> None:
+        self.claims.pick(value, owner, offered=offered)
+
+    def _drop(self, owner: str) -> None:
+        self.claims.unpick(owner)
 
     # Addresses
 
@@ -145,7 +156,7 @@ class ServiceAllocator:
             else:
                 given.append(self._free_address(ranges[family], owner))
         for index, address in enumerate(given[first:], first):
-            self.claims.pick(canonical(address), owner, offered=index >= len(asked) or not asked[index])
+            self._pick(canonical(address), owner, offered=index >= len(asked) or not asked[index])
         if given:
             spec["clusterIP"], spec["clusterIPs"] = given[0], given
         return []
@@ -177,7 +188,7 @@ class ServiceAllocator:
 
     def _node_ports(self, spec: Tree, before: Tree, owner: str) -> list[FieldError]:
         """Check the ports that are stated, and give the rest, in the order of the list."""
-        operation, asked = _Ports(self, owner), set(ports_of(spec))
+        operation, asked = self.port_operation(owner), set(ports_of(spec))
         if wants_ports(spec):
             problems = self._changed_ports(spec, before, operation) if before else self._new_ports(spec, operation)
             if problems:
@@ -191,7 +202,7 @@ class ServiceAllocator:
             else:
                 spec["healthCheckNodePort"] = operation.next("a HealthCheck NodePort 0")
         for number in operation.taken:
-            self.claims.pick(number, owner, offered=number not in asked)
+            self._pick(number, owner, offered=number not in asked)
         return []
 
     def _new_ports(self, spec: Tree, operation: _Ports) -> list[FieldError]:
@@ -237,6 +248,9 @@ class ServiceAllocator:
                 raise errors.APIError("", f"duplicate nodePort: {{{key[0]} {key[1]}}}", code=500)
             seen.add(key)
         return []
+
+    def port_operation(self, owner: str) -> _Ports:
+        return _Ports(self, owner)
 
     def port_failure(self, number: int, owner: str) -> str:
         if number not in self.ports:
@@ -284,6 +298,37 @@ class ServiceAllocator:
         return invalid("Service", "", name, [problem])
 
 
+class Rehearsal(ServiceAllocator):
+    """What a dry run is given: nothing is claimed, so addresses are not looked for and stated ones may be taken."""
+
+    def __init__(self, allocator: ServiceAllocator) -> None:
+        self.networks, self.ports = allocator.networks, allocator.ports
+        self.more_networks, self.reserved = allocator.more_networks, allocator.reserved
+        self.claims = allocator.claims
+
+    def _pick(self, value: Value, owner: str, *, offered: bool) -> None:
+        """Nothing is kept for it."""
+
+    def _drop(self, owner: str) -> None:
+        """Nor let go."""
+
+    def _failure(self, address: str, owner: str, ranges: dict[str, list[Network]]) -> str:
+        parsed = ip_address(address)
+        networks = ranges.get(families.family_of(str(parsed)), [])
+        if not networks or any(parsed in network and _usable(network, int(parsed)) for network in networks):
+            return ""
+        return f"the provided IP ({address}) is not in the valid range. The range of valid IPs is {networks[0]}"
+
+    def _free_address(self, networks: list[Network], owner: str) -> str:
+        return str(networks[0].network_address)
+
+    def port_operation(self, owner: str) -> _Ports:
+        return _RehearsedPorts(self, owner)
+
+    def port_failure(self, number: int, owner: str) -> str:
+        return PORT_TAKEN if self.claims.taken(number, owner) else ""
+
+
 class _Ports:
     """The node ports that one write takes."""
 
@@ -301,6 +346,13 @@ class _Ports:
 
     def next(self, what: str) -> int:
         number = self._allocator.free_port(self.taken, self._owner, what)
+        self.taken.append(number)
+        return number
+
+
+class _RehearsedPorts(_Ports):
+    def next(self, what: str) -> int:
+        number = max(self.taken, default=32768) + 1
         self.taken.append(number)
         return number
 

@@ -86,10 +86,6 @@ async def compose(completed: Completed) -> GenericServer:
     openapi = OpenAPIEndpoints(lambda: openapi_documents.OpenAPIDocuments(resources.definitions))
     routes = resources.routes(watches, config.authorizer)
     routes += [*discovery.routes(), *who.routes(server), *openapi.routes()]
-    routes = _with_pages(routes, server, options)
-    if flow is not None:
-        routes += debug_routes(flow.control)
-    delegation.set_builtin(routes, documents.versions)
     around = _surroundings(opened, config, watches, server)
     aggregation = Aggregation(completed, resources, delegation, server)
     aggregation.show(documents, discovery, openapi)
@@ -97,6 +93,11 @@ async def compose(completed: Completed) -> GenericServer:
     custom.install(server)
     aggregation.install(server, documents.versions)
     PolicyStatus(resources, server).install(server)
+    # Every check has its page: the pages come when all checks are there.
+    routes = _with_pages(routes, server, options)
+    if flow is not None:
+        routes += debug_routes(flow.control)
+    delegation.set_builtin(routes, documents.versions)
     server.afterwards(resources.prepare)
     return server
 

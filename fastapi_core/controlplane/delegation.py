@@ -77,9 +77,10 @@ class Snapshot:
 
 
 def _below(resources: Mapping[str, Routes], parts: list[str], path: str) -> Match[Endpoint] | None:
-    # Below a namespace first: "namespaces" may itself be the name of a custom resource.
-    for at in (6, 4) if parts[4] == "namespaces" and len(parts) > 6 else (4,):
-        router = resources.get(parts[at])
+    # Below a namespace first: "namespaces" may itself be the name of a custom resource, and so may "watch".
+    places = (6, 4) if parts[4] == "namespaces" and len(parts) > 6 else (7, 5, 4) if parts[4] == "watch" else (4,)
+    for at in places:
+        router = resources.get(parts[at]) if at < len(parts) else None
         match = router.lookup(path) if router is not None else None
         if match is not None:
             return match

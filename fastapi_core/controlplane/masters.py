@@ -6,6 +6,7 @@ Keys and values are the reference's (`--endpoint-reconciler-type=lease`), so bot
 from __future__ import annotations
 
 import asyncio
+from ipaddress import ip_address
 
 import orjson
 
@@ -29,7 +30,7 @@ class Masters:
         self._renewals = 0
 
     async def addresses(self, address: str) -> list[str]:
-        """Renew our own key; the addresses of all, in order."""
+        """Renew our own key; the addresses of all that others can reach, in order."""
         self._address = address
         while True:
             found = await self._storage.get(PREFIX + address)
@@ -53,7 +54,7 @@ class Masters:
                 if error.code not in (Code.CONFLICT, Code.KEY_EXISTS, Code.KEY_NOT_FOUND):
                     raise
         page = await self._storage.list(PREFIX)
-        return sorted({item.key.removeprefix(PREFIX) for item in page.items})
+        return sorted(filter(_reachable, {item.key.removeprefix(PREFIX) for item in page.items}))
 
     async def leave(self) -> None:
         """The others are not to send anybody here any more."""
@@ -66,3 +67,11 @@ class Masters:
                     await self._storage.delete(found.key, expected=found.revision)
         except (StorageError, TimeoutError) as error:
             log.info("The key of this server stays until its time is over", error=str(error))
+
+
+def _reachable(text: str) -> bool:
+    """Not one that a server on its own machine has announced: endpoints may not have it."""
+    try:
+        return not ip_address(text).is_loopback
+    except ValueError:
+        return False

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+from base64 import b64encode
 from collections.abc import Awaitable, Mapping
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -206,6 +208,7 @@ def declare(definition: Definition, version: Version, form: LazyForm) -> Resourc
         short_names=names.short_names,
         categories=names.categories,
         subresources=_subresources(names, version),
+        storage_version_hash=_hash(definition),
         selectable_fields={path.removeprefix("."): steps(path) for path in version.selectable},
         list_kind=names.list_kind or names.kind + "List",
         unconditional_update=False,
@@ -214,6 +217,14 @@ def declare(definition: Definition, version: Version, form: LazyForm) -> Resourc
         strategy=rules.strategy(),
     )
     return rules.definition
+
+
+def _hash(definition: Definition) -> str:
+    """What discovery tells so that clients notice when objects are stored in another version."""
+    if not any(version.storage and version.served for version in definition.versions):
+        return ""
+    text = f"{definition.group}/{definition.storage_version}/{definition.names.kind}"
+    return b64encode(sha256(text.encode()).digest()[:8]).decode()
 
 
 def _subresources(names: Names, version: Version) -> Mapping[str, Subresource]:

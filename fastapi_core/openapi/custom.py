@@ -17,6 +17,8 @@ _PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"
 _KINDS: Final = "x-kubernetes-group-version-kind"
 _SELECTABLE: Final = "x-kubernetes-selectable-fields"
+_INT_OR_STRING: Final = "x-kubernetes-int-or-string"
+_EITHER: Final[list[Schema]] = [{"type": "integer"}, {"type": "string"}]
 _JUNCTORS: Final = ("allOf", "oneOf", "anyOf", "not")
 _OBJECT_META, _LIST_META = "meta/v1.ObjectMeta", "meta/v1.ListMeta"
 
@@ -98,6 +100,8 @@ def _published(schema: Schema, writer: SchemaWriter) -> Schema:
     made = dict(schema)
     if writer.v2:
         _simplify(made)
+    elif made.get(_INT_OR_STRING):
+        _unfold(made)
     properties = made.get("properties")
     if isinstance(properties, dict):
         made["properties"] = {name: _published(member, writer) for name, member in properties.items()}
@@ -113,9 +117,20 @@ def _published(schema: Schema, writer: SchemaWriter) -> Schema:
     return made
 
 
+def _unfold(schema: Schema) -> None:
+    """What int-or-string stands for is said in words of the standard, unless the definition does so itself."""
+    any_of, all_of = schema.get("anyOf") or [], schema.get("allOf") or []
+    if any_of == _EITHER or (all_of and (all_of[0].get("anyOf") == _EITHER)):
+        return
+    if any_of:
+        schema["allOf"] = [{"anyOf": _EITHER}, *all_of]
+    else:
+        schema["anyOf"] = _EITHER
+
+
 def _simplify(schema: Schema) -> None:
-    """What the older dialect cannot say is left unsaid: logic, null, and the type of what may be anything."""
-    for name in _JUNCTORS:
+    """What the older dialect cannot say is left unsaid: logic, defaults, null, and the type of what may be anything."""
+    for name in (*_JUNCTORS, "default"):
         schema.pop(name, None)
     nullable, preserve = schema.pop("nullable", False), schema.get(_PRESERVE)
     if nullable or preserve:

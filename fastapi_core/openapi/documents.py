@@ -153,9 +153,10 @@ def _group(group: str) -> Document:
 
 def _group_version(group: str, version: str, members: list[ResourceDefinition], custom: list[CustomKind]) -> Document:
     name = f"apis/{group}/{version}" if group else f"api/{version}"
-    everywhere = list(dict.fromkeys([_CORE, (group, version)]))
 
     def make() -> v3.Document:
+        # Definitions are described by what knows all built-in groups.
+        everywhere = list(dict.fromkeys([_CORE, (group, version)])) if members else _everywhere()
         found = operations.of_group_version(members) if members else []
         found += _operations(custom)
         return v3.document(found, everywhere, KUBERNETES_VERSION, custom)

@@ -124,7 +124,12 @@ class _Writer:
             yield self.make(
                 self.place, "post", "create", named, "post", _codes(own, 200, 201, 202), parameters.WRITE, body=own
             )
-        if "deletecollection" in definition.verbs:
+        if "deletecollection" in definition.verbs and definition.custom:
+            # The reference describes it as a list.
+            codes = _codes(STATUS, 200)
+            rest = f"Collection{named}"
+            yield self.make(self.place, "delete", "delete", rest, "deletecollection", codes, parameters.LIST)
+        elif "deletecollection" in definition.verbs:
             yield self.make(
                 self.place,
                 "delete",
@@ -161,7 +166,8 @@ class _Writer:
         self, path: str, named: str, verbs: tuple[str, ...], ref: str, gvk: tuple[str, str, str]
     ) -> Iterator[Operation]:
         if "get" in verbs:
-            yield self.make(path, "get", "read", named, "get", _codes(ref, 200), (), gvk=gvk)
+            params = parameters.CUSTOM_GET if self.definition.custom else ()
+            yield self.make(path, "get", "read", named, "get", _codes(ref, 200), params, gvk=gvk)
         if "update" in verbs:
             yield self.make(
                 path, "put", "replace", named, "put", _codes(ref, 200, 201), parameters.WRITE, gvk=gvk, body=ref

@@ -27,6 +27,7 @@ _SELECTION = (
     *_named("sendInitialEvents", "boolean"),
 )
 LIST = (*_SELECTION, *_named("allowWatchBookmarks watch", "boolean"))
+CUSTOM_GET = _named("resourceVersion")
 WRITE = _named("dryRun fieldManager fieldValidation")
 PATCH = (*WRITE, *_named("force", "boolean"))
 DELETE = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from functools import cache
 from typing import Any
 
@@ -19,7 +19,7 @@ def document(
     operations: list[Operation],
     everywhere: list[tuple[str, str]],
     version: str,
-    custom: Iterable[CustomKind] = (),
+    custom: Collection[CustomKind] = (),
 ) -> Document:
     """The document of some operations.
 
@@ -37,10 +37,14 @@ def document(
     schemas = writer.collect()
     if schemas:
         components["schemas"] = schemas
-    components["securitySchemes"] = {"BearerToken": {"type": "apiKey", "in": "header", "name": "authorization"}}
+    info = {"title": "Kubernetes", "version": version}
+    if custom:
+        info = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
+    else:
+        components["securitySchemes"] = {"BearerToken": {"type": "apiKey", "in": "header", "name": "authorization"}}
     return {
         "openapi": "3.0.0",
-        "info": {"title": "Kubernetes", "version": version},
+        "info": info,
         "paths": paths,
         "components": components,
     }

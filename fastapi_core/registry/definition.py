@@ -48,6 +48,8 @@ class Strategy:
 
     prepare: Callable[[Tree, Tree | None], None] = _nothing
     prepare_status: Callable[[Tree, Tree | None], None] = _nothing
+    rehearse: Callable[[Tree, Tree | None], None] | None = None
+    """What a dry run has in the place of `prepare`, for kinds where that takes something."""
     validate: Callable[[Tree, Tree | None], list[FieldError]] = _valid
     canonicalize: Callable[[Tree, Tree | None], None] = _nothing
     warnings: Callable[[Tree, Tree | None], list[str]] = lambda new, old: []
@@ -57,6 +59,10 @@ class Strategy:
     """Writes who asks into a new object, whatever the client claimed."""
     terminate: Callable[[Tree], None] | None = None
     """What the first delete of an object makes of it, which then goes by itself; None: it is deleted."""
+
+    def preparing(self, *, dry_run: bool) -> Callable[[Tree, Tree | None], None]:
+        """What prepares a write of the main resource."""
+        return self.rehearse if dry_run and self.rehearse is not None else self.prepare
 
 
 class Form(Protocol):

@@ -47,7 +47,7 @@ def invalid(definition: ResourceDefinition, name: str, problems: list[FieldError
     return errors.invalid(definition.kind, definition.storage_group, name, problems)
 
 
-def before_create(definition: ResourceDefinition, tree: Tree) -> list[str]:
+def before_create(definition: ResourceDefinition, tree: Tree, *, dry_run: bool = False) -> list[str]:
     """Stamp and check a new object; returns warnings, raises Invalid with every error."""
     metadata = tree["metadata"]
     if metadata.get("resourceVersion") in (None, "", "0"):
@@ -58,7 +58,7 @@ def before_create(definition: ResourceDefinition, tree: Tree) -> list[str]:
     if not metadata.get("name") and metadata.get("generateName"):
         metadata["name"] = names.generate(metadata["generateName"])
     strategy = definition.strategy
-    strategy.prepare(tree, None)
+    strategy.preparing(dry_run=dry_run)(tree, None)
     problems = validate_metadata(tree, None, definition=definition) + strategy.validate(tree, None)
     if problems:
         raise invalid(definition, metadata.get("name", ""), problems)
@@ -89,7 +89,8 @@ def before_update(definition: ResourceDefinition, tree: Tree, old: Tree, prepare
             metadata[name] = previous[name]
     strategy = definition.strategy
     prepare(tree, old)
-    problems = validate_metadata(tree, old, definition=definition, subresource=prepare != strategy.prepare)
+    subresource = prepare not in (strategy.prepare, strategy.rehearse)
+    problems = validate_metadata(tree, old, definition=definition, subresource=subresource)
     problems += strategy.validate(tree, old)
     if problems:
         raise invalid(definition, metadata.get("name", ""), problems)
@@ -129,7 +130,7 @@ def plan_deletion(
     tree = {**old, "metadata": metadata}
     if definition.kind == "Namespace" and not definition.group:
         if not metadata.get("deletionTimestamp"):
-            return _terminate_namespace(tree, propagation if orphan is None else "Orphan" if orphan else "Background")
+            return _terminate_namespace(tree, propagation if orphan is None else "Orphan" if orphan else "Foreground")
         if tree.get("spec", {}).get("finalizers"):
             return Deletion(old, False, False)
     if definition.strategy.terminate is not None and not metadata.get("deletionTimestamp"):
@@ -185,13 +186,14 @@ def _mark_deleting(metadata: dict[str, Any]) -> None:
 
 def _terminate_namespace(tree: Tree, propagation: str) -> Deletion:
     """The first delete of a namespace only makes it Terminating; its content and finalizers go before it does. What
-    has to be kept when it goes is told by a finalizer, as for other kinds."""
+    has to be kept or to go with it is told by a finalizer, as for other kinds."""
     metadata = tree["metadata"]
     metadata["deletionTimestamp"] = timestamp()
     if propagation:
-        kept = [f for f in metadata.pop("finalizers", ()) if f != ORPHAN]
-        if kept or propagation == "Orphan":
-            metadata["finalizers"] = [*kept, ORPHAN] if propagation == "Orphan" else kept
+        finalizers = [f for f in metadata.pop("finalizers", ()) if f not in (ORPHAN, FOREGROUND)]
+        finalizers += {"Orphan": [ORPHAN], "Foreground": [FOREGROUND]}.get(propagation, [])
+        if finalizers:
+            metadata["finalizers"] = finalizers
     tree["status"] = {**tree.get("status", {}), "phase": "Terminating"}
     return Deletion(tree, True, False)
 

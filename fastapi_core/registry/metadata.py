@@ -40,7 +40,7 @@ _NAME_CHECKS: dict[tuple[str, str], NameCheck] = {
     ("policy", "PodDisruptionBudget"): names.path_segment,
     ("networking.k8s.io", "IPAddress"): names.ip_address,
     ("resource.k8s.io", "DeviceClass"): lambda name: names.dns1123_subdomain(name, "bytes"),
-    ("certificates.k8s.io", "CertificateSigningRequest"): lambda name: [],
+    ("certificates.k8s.io", "CertificateSigningRequest"): names.path_segment,
     ("apiregistration.k8s.io", "APIService"): names.path_segment,
 }
 #: Groups and kinds whose validation does not ask finalizers to be qualified.
@@ -85,6 +85,13 @@ _PASSES: dict[str, tuple[int, int]] = {
     "PersistentVolume": (2, 0),
     "PodDisruptionBudget": (0, 0),
 }  # fmt: skip
+#: Kinds that judge metadata as an object's before they judge its change.
+_OBJECT_FIRST = frozenset(
+    {
+        "CSIStorageCapacity", "CertificateSigningRequest", "ClusterRole", "ClusterRoleBinding", "DeviceClass",
+        "IPAddress", "Job", "Node", "ResourceClaim", "ResourceClaimTemplate", "Role", "RoleBinding", "StorageClass",
+    }
+)  # fmt: skip
 _STATUS_PASSES = {"CertificateSigningRequest": (1, 1), "CronJob": (0, 0), "PodDisruptionBudget": (0, 0)}
 
 
@@ -94,6 +101,12 @@ def _passes(definition: ResourceDefinition, subresource: bool) -> tuple[int, int
     if subresource:
         return _STATUS_PASSES.get(definition.kind, (0, 1))
     return _PASSES.get(definition.kind, (0, 1))
+
+
+def _own_check(definition: ResourceDefinition) -> NameCheck | None:
+    """The format of names that a kind's own validation of an update asks for; None: as everybody's."""
+    check = name_check(definition)
+    return None if check is names.path_segment or definition.kind == "DeviceClass" else check
 
 
 _VOLATILE = {"resourceVersion": "", "managedFields": None}
@@ -343,7 +356,10 @@ def validate_metadata(
         return []
     qualified = _qualified_finalizers(metadata, definition)
     objects, updates = _passes(definition, subresource)
-    return whole + change + (change + qualified) * updates + (whole + qualified) * objects
+    own = _object(metadata, definition.namespaced, check, attached) if (check := _own_check(definition)) else whole
+    passes = [(change + qualified) * updates, (own + qualified) * objects]
+    first, second = reversed(passes) if definition.kind in _OBJECT_FIRST else passes
+    return whole + change + first + second
 
 
 def _unchanged(metadata: Tree, before: Tree) -> bool:
@@ -378,7 +394,7 @@ def dedup_owner_references(tree: Tree, *, admission: bool = False) -> list[str]:
     if not repeated:
         return []
     metadata["ownerReferences"] = kept
-    uids = ", ".join(dict.fromkeys(repeated))
+    uids = ", ".join(repeated)
     if admission:
         return [
             ".metadata.ownerReferences contains duplicate entries after mutating admission happens; "

@@ -128,9 +128,7 @@ def _list_only(definition: Served, listing: Endpoint) -> Endpoint:
 
 
 def _watch_paths(root: str, definition: Served, watch: Endpoint) -> dict[str, dict[str, Endpoint]]:
-    """The deprecated form: `/watch` after the version. Custom resources never had it."""
-    if definition.custom:
-        return {}
+    """The deprecated form: `/watch` after the version."""
     scope = f"{root}/watch/namespaces/{{namespace}}" if definition.namespaced else f"{root}/watch"
     paths = [f"{scope}/{definition.plural}/{{name}}"]
     if "list" in definition.verbs:

@@ -27,6 +27,14 @@ UNMARSHALABLE = (
 )
 
 
+#: The register of kinds that a group's objects are decoded with, as the reference names it.
+_SCHEMES = {
+    "apiextensions.k8s.io": "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55",
+    "apiregistration.k8s.io": "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28",
+}
+_SCHEME = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"
+
+
 @dataclass(frozen=True, slots=True)
 class Expected:
     """The kind an endpoint takes."""
@@ -41,6 +49,8 @@ class Expected:
     """What decoding fills in, for those who write the body down."""
     form: Form | None = None
     """The schema of a custom resource."""
+    earlier: str = ""
+    """An older apiVersion with objects of the same form."""
 
     @property
     def group_version(self) -> str:
@@ -142,11 +152,14 @@ def check_kind(tree: Any, expected: Expected, body: bytes) -> None:
     version = tree.get("apiVersion") or expected.group_version
     if not isinstance(kind, str) or not isinstance(version, str):
         raise errors.bad_request("couldn't get version/kind; json parse error: kind and apiVersion must be strings")
-    if kind == expected.kind and version == expected.group_version:
+    if kind == expected.kind and version in (expected.group_version, expected.earlier):
         return
-    group, _, name = version.rpartition("/")
-    if type_for(group, name, kind) is None:
-        raise errors.bad_request(f'no kind "{kind}" is registered for version "{version}" in scheme')
+    name = version.rpartition("/")[2]
+    if not registered(expected.group, version, kind):
+        raise errors.bad_request(
+            f"{kind} in version {errors.go_quote(name)} cannot be handled as a {expected.kind}: "
+            + not_registered(expected.group, version, kind)
+        )
     if kind != expected.kind:
         raise errors.bad_request(
             f"{kind} in version {errors.go_quote(name)} cannot be handled as a {expected.kind}: "
@@ -155,6 +168,16 @@ def check_kind(tree: Any, expected: Expected, body: bytes) -> None:
     raise errors.bad_request(
         f"the API version in the data ({version}) does not match the expected API version ({expected.group_version})"
     )
+
+
+def registered(home: str, version: str, kind: str) -> bool:
+    """Whether the decoder of the group `home` knows a kind in a version."""
+    group, _, name = version.rpartition("/")
+    return (home not in _SCHEMES or group == home) and type_for(group, name, kind) is not None
+
+
+def not_registered(home: str, version: str, kind: str) -> str:
+    return f'no kind "{kind}" is registered for version "{version}" in scheme "{_SCHEMES.get(home, _SCHEME)}"'
 
 
 def cannot_handle(expected: Expected, reason: str) -> errors.APIError:

@@ -89,11 +89,11 @@ async def create_object(
         if generated:
             metadata.pop("name", None)
         if scope.expressive or large_body(ctx):
-            stamped = patiently(partial(_stamp, ctx, definition, tree), large=large_body(ctx))
+            stamped = patiently(partial(_stamp, ctx, definition, tree, dry_run=options.dry_run), large=large_body(ctx))
             if stamped is not None:
                 await stamped
         else:
-            _stamp(ctx, definition, tree)
+            _stamp(ctx, definition, tree, dry_run=options.dry_run)
         attributes.name = tree["metadata"]["name"]
         pending = scope.admission.check(attributes)
         if pending is not None:
@@ -145,9 +145,9 @@ def _decoded(ctx: RequestContext, scope: Scope, tree: Tree, options: WriteOption
     )
 
 
-def _stamp(ctx: RequestContext, definition: ResourceDefinition, tree: Tree) -> None:
+def _stamp(ctx: RequestContext, definition: ResourceDefinition, tree: Tree, *, dry_run: bool) -> None:
     """What the server itself writes into a new object; and whether it is valid."""
-    for warning in lifecycle.before_create(definition, tree):
+    for warning in lifecycle.before_create(definition, tree, dry_run=dry_run):
         ctx.warn(warning)
     if definition.strategy.requester is not None:
         definition.strategy.requester(tree, ctx.user)

@@ -140,6 +140,8 @@ async def delete_object(
         space = scope.definition.kind == "Namespace" and not scope.definition.group
         return replace(options, uid=old["metadata"]["uid"]) if space and options.uid is None else options
 
+    asked = ctx.info.name  # a deletion of many names none
+
     async def attempt(current: CachedObject) -> tuple[CachedObject, bool]:
         pending = scope.ready((current,))
         if pending is not None:
@@ -151,14 +153,21 @@ async def delete_object(
         )
         if not admitted and not plan.pending:
             attributes = Attributes(
-                "DELETE", scope.definition, "", namespace, name, None, old, options.dry_run, ctx, options=shown(old)
+                "DELETE", scope.definition, "", namespace, asked, None, old, options.dry_run, ctx, options=shown(old)
             )
             await scope.admission.mutate(attributes)
             await scope.admission.validate(attributes)
         return await _carry_out(scope, current, plan, dry_run=options.dry_run)
 
+    if name in _SYSTEM_CLASSES and (scope.definition.group, scope.definition.kind) == _CLASSES:
+        text = "this is a system priority class and cannot be deleted"
+        raise errors.forbidden(scope.definition.plural, scope.definition.group, name, text)
     obj, gone = await retrying(scope.store, namespace, name, attempt)
     return await scope.readied(obj), gone
+
+
+_CLASSES = ("scheduling.k8s.io", "PriorityClass")
+_SYSTEM_CLASSES = frozenset({"system-node-critical", "system-cluster-critical"})
 
 
 async def _carry_out(
@@ -191,10 +200,10 @@ def collection_deleter(scope: Scope) -> Endpoint:
 async def _collection(
     ctx: RequestContext, scope: Scope, media: MediaType, listing: Any, matcher: Any, options: DeleteOptions
 ) -> Response:
+    _warn_of_orphans(ctx, scope, options)
     read = judged_page if scope.judges_views(matcher) else read_page
     found = read(scope, ctx.info.namespace, listing, matcher)
     page = found if isinstance(found, Page) else await found
-    _warn_of_orphans(ctx, scope, options)
     for obj in page.objects:
         try:
             await delete_object(ctx, scope, obj.namespace, obj.name, options)

@@ -70,7 +70,7 @@ class _Check:
         if found is None:
             if bound is None:
                 raise errors.APIError("", f"unsupported role reference kind: {errors.go_quote(kind)}", code=500)
-            raise errors.not_found(kind.lower(), GROUP, role)
+            raise errors.not_found(self._plural, GROUP, role)
         self._confirm(ctx, found.trees, tree["metadata"].get("name") or "")
 
     async def _may(self, ctx: RequestContext, verb: str, resource: str, name: str, group: str = GROUP) -> bool:

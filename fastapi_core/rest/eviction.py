@@ -44,14 +44,13 @@ def evictor(scope: Scope, backends: Backends) -> Endpoint:
 
     def evict(ctx: RequestContext) -> Awaitable[Response]:
         options = write_options(ctx.request.query, "CreateOptions")
-        expected = Expected("Eviction", "policy", "v1", type_of("policy/v1.Eviction"))
+        expected = Expected("Eviction", "policy", "v1", type_of("policy/v1.Eviction"), earlier="policy/v1beta1")
         tree = read_object(ctx, expected, options.field_validation)
         metadata = tree["metadata"] = dict(tree.get("metadata") or {})
         settle_namespace(scope, ctx.info.namespace, metadata)
         if (metadata.get("name") or "") != ctx.info.name:
             raise errors.bad_request("name in URL does not match name in Eviction object")
-        deletion = delete_options(tree.get("deleteOptions") or {}, dry_run=options.dry_run)
-        return _evict(ctx, scope, backends.stores[BUDGETS], tree, deletion, options)
+        return _evict(ctx, scope, backends.stores[BUDGETS], tree, options)
 
     return evict
 
@@ -75,7 +74,6 @@ async def _evict(
     scope: Scope,
     budgets: ResourceStore,
     eviction: Tree,
-    options: DeleteOptions,
     given: WriteOptions,
 ) -> Response:
     namespace, name = ctx.info.namespace, ctx.info.name
@@ -84,8 +82,8 @@ async def _evict(
     )
     await scope.admission.mutate(attributes)
     await scope.admission.validate(attributes)
-    if attributes.object is not None and attributes.object is not eviction:
-        options = delete_options(attributes.object.get("deleteOptions") or {}, dry_run=given.dry_run)
+    scope.store.get(namespace, name)
+    options = delete_options((attributes.object or eviction).get("deleteOptions") or {}, dry_run=given.dry_run)
     for attempt in range(1, ATTEMPTS + 1):
         pod = scope.store.get(namespace, name).tree()
         if not beyond_budgets(pod):

@@ -64,22 +64,24 @@ async def judged_page(scope: Scope, namespace: str, options: ListOptions, matche
 def read_page(scope: Scope, namespace: str, options: ListOptions, matcher: Matcher | None) -> Page | Awaitable[Page]:
     """The objects a list asks for; an awaitable when the cache has to catch up or history must be read."""
     store = scope.store
-    version, limit = options.resource_version, options.limit
+    version, limit = options.resource_version, max(options.limit, 0)
+    # "Any version" is the whole of a cache there. What expires is never cached.
+    whole = version == "0" and not scope.definition.ttl
     if options.token:
         if version not in ("", "0"):
             store.check_token(options.token)
             raise errors.bad_request("specifying resource version is not allowed when using continue")
-        return store.list(namespace, matcher, limit=0 if version else max(limit, 0), token=options.token)
+        return store.list(namespace, matcher, limit=0 if whole else limit, token=options.token)
     revision = revision_of(version, listing=True)
     if limit and matcher is not None and _one(scope, namespace, matcher):
         limit = 0
     exact = options.match == "Exact" or (revision > 0 and limit > 0 and not options.match)
-    if version == "0":
+    if whole:
         limit = 0
     pending = store.fresh() if not version else store.wait(revision)
     if pending is not None:
         return _after(pending, scope, namespace, matcher, limit, revision if exact else 0)
-    return store.list(namespace, matcher, limit=max(limit, 0), exact=revision if exact else 0)
+    return store.list(namespace, matcher, limit=limit, exact=revision if exact else 0)
 
 
 def _one(scope: Scope, namespace: str, matcher: Matcher) -> bool:
@@ -92,5 +94,5 @@ async def _after(
     pending: Awaitable[None], scope: Scope, namespace: str, matcher: Matcher | None, limit: int, exact: int
 ) -> Page:
     await pending
-    found = scope.store.list(namespace, matcher, limit=max(limit, 0), exact=exact)
+    found = scope.store.list(namespace, matcher, limit=limit, exact=exact)
     return found if isinstance(found, Page) else await found

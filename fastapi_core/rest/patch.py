@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import lru_cache, partial
+from typing import Any
 
 from fastapi_core import errors
 from fastapi_core.codec import json as json_codec
@@ -89,7 +90,14 @@ def patch_engine(form: str, body: bytes, type: Type, *, custom: bool) -> tuple[E
         return partial(jsonpatch.apply_json_patch, body=parsed.tree), problems + jsonpatch.unknown_members(parsed.tree)
     if form == MERGE_PATCH:
         return partial(merge.merge, patch=parsed.tree), parsed.complaints
-    return partial(strategic.strategic, patch=parsed.tree, type=type), parsed.complaints
+    return partial(_strategic, patch=parsed.tree, type=type), parsed.complaints
+
+
+def _strategic(current: Tree, patch: Any, type: Type) -> Tree:
+    """A merge into the typed object: whatever it says of kind and version, it is one of that type afterwards."""
+    patched = strategic.strategic(current, patch=patch, type=type)
+    stated = [name for name in ("kind", "apiVersion") if isinstance(patched.get(name), str)]
+    return {name: value for name, value in patched.items() if name not in stated}
 
 
 async def _patch(

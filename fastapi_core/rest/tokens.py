@@ -122,6 +122,8 @@ def _bound(backends: Backends, account: Tree, reference: Tree | None) -> list[tu
     prefix = {"Pod": PODS, "Secret": SECRETS, "Node": NODES}.get(kind)
     if group or prefix is None:
         raise errors.bad_request(f"cannot bind token to object of type {group}/{version}, Kind={kind}")
+    if not name:
+        raise errors.bad_request("Name parameter required.")
     found = backends.stores[prefix].get(account["namespace"], name).tree()
     uid = found["metadata"]["uid"]
     bound = [(kind.lower(), name, uid)]

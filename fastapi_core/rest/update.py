@@ -49,8 +49,8 @@ def updater(scope: Scope, subresource: str = "") -> Endpoint:
         options = write_options(ctx.request.query, "UpdateOptions")
         tree = read_object(ctx, expected, options.field_validation)
         metadata = tree["metadata"] = dict(tree.get("metadata") or {})
-        check_name(metadata, ctx.info.name)
         settle_namespace(scope, ctx.info.namespace, metadata)
+        check_name(metadata, ctx.info.name)
         apply_defaults(scope.definition, tree)
         return _put(ctx, scope, media, tree, options, subresource)
 
@@ -86,11 +86,11 @@ async def _put(
     ctx: RequestContext, scope: Scope, media: MediaType, tree: Tree, options: WriteOptions, subresource: str
 ) -> Response:
     info = ctx.info
-    if scope.definition.create_on_update and not subresource and await _absent(scope, info.namespace, info.name):
-        version = tree["metadata"].get("resourceVersion")
-        if version in (None, "", "0"):
-            obj = await create_object(ctx, scope, tree, options, verb="update")
-            return render.one(ctx, scope, obj, status=201, media=media)
+    if scope.definition.create_on_update and await _absent(scope, info.namespace, info.name):
+        # There is nothing that a version could be compared with.
+        tree["metadata"].pop("resourceVersion", None)
+        obj = await create_object(ctx, scope, tree, options, verb="update")
+        return render.one(ctx, scope, obj, status=201, media=media)
     obj = await write(ctx, scope, lambda current: _copy(tree), options, subresource, replace=True)
     return render.one(ctx, scope, obj, media=media)
 
@@ -138,7 +138,8 @@ async def write(
     info = ctx.info
     strategy = scope.definition.strategy
     if prepare is None:
-        prepare = strategy.prepare_status if subresource == "status" else strategy.prepare
+        main = strategy.preparing(dry_run=options.dry_run)
+        prepare = strategy.prepare_status if subresource == "status" else main
 
     async def attempt(current: CachedObject) -> CachedObject:
         if scope.converts and (pending := scope.ready((current,))) is not None:

@@ -66,13 +66,16 @@ class WatchServer:
         """The stream of a watch request; errors before it starts are ordinary Status answers."""
         media = render.media_type(ctx, scope, negotiate.LIST_TYPES)
         if media.format == "yaml":
-            raise errors.not_acceptable((*WATCH_ACCEPTED,))
+            raise errors.not_acceptable(WATCH_ACCEPTED)
         if media.as_kind and (
             media.as_kind not in ("Table", "PartialObjectMetadata")
             or media.as_group != "meta.k8s.io"
             or media.as_version not in render.META_VERSIONS
         ):
-            raise errors.not_acceptable((*WATCH_ACCEPTED,))
+            raise errors.not_acceptable(WATCH_ACCEPTED)
+        if media.as_kind == "Table":
+            # Rows are made when the stream has begun, which is too late to refuse what they shall hold.
+            render.include_object(ctx)
         matcher = scope.matcher(options)
         revision = rest_options.revision_of(options.resource_version)
         watch = Watch(self, ctx, scope, options, media, matcher)
@@ -124,12 +127,7 @@ class WatchServer:
                 await asyncio.sleep(pause)
 
 
-WATCH_ACCEPTED = (
-    "application/json",
-    "application/json;stream=watch",
-    "application/vnd.kubernetes.protobuf",
-    "application/vnd.kubernetes.protobuf;stream=watch",
-)
+WATCH_ACCEPTED = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
 
 
 class Watch:

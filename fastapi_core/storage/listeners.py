@@ -41,11 +41,16 @@ class Listeners:
             try:
                 listener(events)
             except Exception as error:
-                asyncio.get_running_loop().call_exception_handler(
-                    {"message": "a storage listener failed", "exception": error}
-                )
+                _report(error)
 
     def lose(self) -> None:
         """Tell everyone that events are missing for good."""
         for lost in self._losers:
-            lost()
+            try:
+                lost()
+            except Exception as error:
+                _report(error)
+
+
+def _report(error: Exception) -> None:
+    asyncio.get_running_loop().call_exception_handler({"message": "a storage listener failed", "exception": error})

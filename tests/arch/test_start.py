@@ -51,8 +51,8 @@ PUT_OFF = (
     "fastapi_core.apis.defaulting", "fastapi_core.apis.validation.index", "fastapi_core.apis.validation.pods",
     "fastapi_core.audit", "fastapi_core.cel", "fastapi_core.codec.yaml", "fastapi_core.crd.serving",
     "fastapi_core.openapi.documents", "fastapi_core.patch", "fastapi_core.registry.printers",
-    "fastapi_core.rest.create", "fastapi_core.rest.get", "fastapi_core.rest.patch", "fastapi_core.rest.proxy",
-    "fastapi_core.structural",
+    "fastapi_core.rest.create", "fastapi_core.rest.get", "fastapi_core.rest.patch", "fastapi_core.rest.proxy", "grpc",
+    "fastapi_core.storage.etcd", "fastapi_core.structural",
 )  # fmt: skip
 #: Modules at the most when a server is ready that found its objects in the store: of this package, and all.
 OWN, ALL = 250, 450

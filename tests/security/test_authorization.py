@@ -215,7 +215,7 @@ def test_rights_to_escalate_and_to_bind(api: Api, namespace: str, plural: str) -
     )
     lost = {**binding, "roleRef": {**binding["roleRef"], "name": "nosuch"}}
     code, answer = api("POST", bindings, lost, as_user)
-    assert (code, answer["message"]) == (404, 'clusterrole.rbac.authorization.k8s.io "nosuch" not found')
+    assert (code, answer["message"]) == (404, 'rolebindings.rbac.authorization.k8s.io "nosuch" not found')
     assert api("POST", roles, {"metadata": {"name": "s"}, "rules": [secret]}, as_user)[0] == 403
     bind = {
         "apiGroups": ["rbac.authorization.k8s.io"],

@@ -245,13 +245,13 @@ def certificate_request_update(tree: Tree, path: str, report: Report) -> None:
 
 def api_service(tree: Tree, path: str, report: Report) -> None:
     spec: Tree = tree.get("spec") or {}
-    metadata: Tree = tree.get("metadata") or {}
     group, version = spec.get("group") or "", spec.get("version") or ""
     wanted = f"{version}.{group}"
     for member in ("generateName", "name"):
-        name = metadata.get(member) or ""
-        if name and name != wanted:
-            report.invalid(f".metadata.{member}", name, f'must be `spec.version+"."+spec.group`: {go_quote(wanted)}')
+        given = (tree.get("metadata") or {}).get(member)
+        if given and given != wanted and not segment(given):
+            detail = f'must be `spec.version+"."+spec.group`: {go_quote(wanted)}'
+            report.invalid(f".metadata.{member}", given, detail)
     if not group:
         if version != "v1":
             report.required(".spec.group", "only v1 may have an empty group and it better be legacy kube")

@@ -3,6 +3,7 @@ their own."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Final
 
 from fastapi_core.schema.tables import type_of
@@ -58,15 +59,15 @@ _ORDERS: Final = {
         "enableServiceLinks topologySpreadConstraints os schedulingGates resourceClaims resources hostnameOverride "
         "schedulingGroup"
     ),
+    "core/v1.PersistentVolumeSpec": (
+        "capacity gcePersistentDisk awsElasticBlockStore hostPath glusterfs nfs rbd quobyte iscsi flexVolume cinder cephfs "
+        "fc flocker azureFile vsphereVolume azureDisk photonPersistentDisk portworxVolume scaleIO local storageos csi "
+        "accessModes claimRef persistentVolumeReclaimPolicy storageClassName mountOptions volumeMode nodeAffinity "
+        "volumeAttributesClassName"
+    ),
     "core/v1.PodSecurityContext": (
         "seLinuxOptions windowsOptions runAsUser runAsGroup runAsNonRoot supplementalGroups supplementalGroupsPolicy "
         "fsGroup fsGroupChangePolicy sysctls seccompProfile appArmorProfile seLinuxChangePolicy"
-    ),
-    "core/v1.PersistentVolumeSpec": (
-        "capacity gcePersistentDisk awsElasticBlockStore hostPath glusterfs nfs rbd quobyte iscsi flexVolume cinder "
-        "cephfs fc flocker azureFile vsphereVolume azureDisk photonPersistentDisk portworxVolume scaleIO local "
-        "storageos csi accessModes claimRef persistentVolumeReclaimPolicy storageClassName mountOptions volumeMode "
-        "nodeAffinity volumeAttributesClassName"
     ),
     "batch/v1.JobSpec": (
         "parallelism completions podFailurePolicy successPolicy activeDeadlineSeconds backoffLimit backoffLimitPerIndex "
@@ -81,18 +82,21 @@ _ZERO = {"string": "", "bool": False, "int32": 0, "int64": 0, "double": 0}
 _LIBRARY = ("meta/", "runtime.", "intstr.", "resource.Quantity")
 
 
-def shown(ref: str, value: Any) -> Any:
-    """A versioned object in the reference's internal form: every member, under its Go name, unset ones null."""
-    return _struct(type_of(ref), value)
+def shown(ref: str, value: Any, members: Collection[str] = ()) -> Any:
+    """A versioned object in the reference's internal form: every member, under its Go name, unset ones null. Or only
+    some `members` of it."""
+    return _struct(type_of(ref), value, members)
 
 
-def _struct(type_: Type, value: Any) -> Any:
+def _struct(type_: Type, value: Any, members: Collection[str] = ()) -> Any:
     if value is None or type_.json or type_.ref.startswith(_LIBRARY):
         return value
     out: dict[str, Any] = {}
     own = _OWN.get(type_.ref, {})
     order = _ORDERS[type_.ref].split() if type_.ref in _ORDERS else type_.fields
     for name in order:
+        if members and name not in members:
+            continue
         field = type_.fields[name]
         inner = value.get(name)
         if name == "metadata":
@@ -103,6 +107,8 @@ def _struct(type_: Type, value: Any) -> Any:
                 inner = _ZERO.get(field.scalar)
             elif not field.type.json:
                 inner = {}
+        if inner is not None and field.card == "map":
+            inner = dict(sorted(inner.items()))
         if inner is not None and field.type is not None:
             if field.card == "list":
                 inner = [_struct(field.type, item) for item in inner]

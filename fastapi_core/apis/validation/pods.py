@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fastapi_core.apis.validation import scheduling
+from fastapi_core.apis.validation.differences import difference
 from fastapi_core.apis.validation.internal import shown
 from fastapi_core.apis.validation.pod_annotations import annotated, annotations_update, consistent
 from fastapi_core.apis.validation.pod_annotations import of as annotations_of
@@ -17,7 +18,7 @@ _MUTABLE: Final = (
     "(allow it to be set to 1 if it was previously negative)"
 )
 FROZEN: Final = f"pod updates may not change fields other than {_MUTABLE}"
-_FREE: Final = frozenset({"activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "schedulingGates"})
+_FREE: Final = ("activeDeadlineSeconds", "tolerations", "schedulingGates")
 _TOLERATION: Final = "existing toleration can not be modified except its tolerationSeconds"
 _SELECTOR: Final = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
 _TERMS: Final = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
@@ -88,8 +89,9 @@ def pod_update(tree: Tree, path: str, report: Report) -> None:
     gated = bool(before.get("schedulingGates"))
     if gated:
         _narrowed(spec, before, report)
-    if _fixed(spec, before, gated=gated) != _fixed(before, before, gated=gated):
-        report.forbidden(".spec", FROZEN)
+    munged = _munged(spec, before, gated=gated)
+    if munged != {name: value for name, value in before.items() if value is not None}:
+        report.forbidden(".spec", f"{FROZEN}\n{difference('core/v1.PodSpec', before, munged)}")
 
 
 def ephemeral_update(tree: Tree, path: str, report: Report) -> None:
@@ -106,8 +108,19 @@ def ephemeral_update(tree: Tree, path: str, report: Report) -> None:
             text = f'existing ephemeral containers "{name}" may not be removed\n'
             report.forbidden(".spec.ephemeralContainers", text)
         elif present[name] != container:
-            text = f'existing ephemeral containers "{name}" may not be changed\n'
+            shown_ = difference("core/v1.EphemeralContainer", container, present[name])
+            text = f'existing ephemeral containers "{name}" may not be changed\n{shown_}'
             report.forbidden(".spec.ephemeralContainers", text)
+
+
+def _keep(new: Tree, old: Tree, *members: str) -> Tree:
+    """Members take their old value."""
+    for member in members:
+        if old.get(member) is not None:
+            new[member] = old[member]
+        else:
+            new.pop(member, None)
+    return new
 
 
 def _deadline(spec: Tree, before: Tree, report: Report) -> bool:
@@ -176,23 +189,29 @@ def _only_added(term: Tree, before: Tree) -> bool:
     return True
 
 
-def _fixed(spec: Tree, before: Tree, *, gated: bool) -> Tree:
-    """The part of a spec that an update may not touch."""
-    out = {name: value for name, value in spec.items() if name not in _FREE and value is not None}
-    grace, earlier = spec.get("terminationGracePeriodSeconds"), before.get("terminationGracePeriodSeconds")
-    if grace != earlier and not (grace == 1 and (earlier or 0) < 0):
-        out["terminationGracePeriodSeconds"] = grace
+def _munged(spec: Tree, before: Tree, *, gated: bool) -> Tree:
+    """The new spec with the old value of all that an update may change."""
+    out = {name: value for name, value in spec.items() if value is not None}
+    _keep(out, before, *_FREE)
+    grace = spec.get("terminationGracePeriodSeconds")
+    if grace == 1 and (before.get("terminationGracePeriodSeconds") or 0) < 0:
+        _keep(out, before, "terminationGracePeriodSeconds")
     if gated:
-        out.pop("nodeSelector", None)
-        affinity = {
-            name: value
-            for name, value in (out.get("affinity") or {}).items()
-            if name != "nodeAffinity" and value is not None
-        }
-        out.pop("affinity", None)
-        if affinity:
-            out["affinity"] = affinity
+        _keep(out, before, "nodeSelector")
+        _keep_node_affinity(out, before)
     for name in ("containers", "initContainers"):
         if name in out:
-            out[name] = [{k: v for k, v in container.items() if k != "image"} for container in out[name]]
+            pairs = zip(out[name], before[name], strict=True)
+            out[name] = [_keep(dict(container), earlier, "image") for container, earlier in pairs]
     return out
+
+
+def _keep_node_affinity(out: Tree, before: Tree) -> None:
+    now, earlier = out.get("affinity"), before.get("affinity")
+    if (now or {}).get("nodeAffinity") == (earlier or {}).get("nodeAffinity"):
+        return
+    affinity = _keep(dict(now or {}), earlier or {}, "nodeAffinity")
+    if affinity or earlier is not None:
+        out["affinity"] = affinity
+    else:
+        del out["affinity"]

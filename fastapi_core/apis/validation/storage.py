@@ -6,6 +6,7 @@ import posixpath
 from typing import Any, Final
 
 from fastapi_core.apis.validation import claims, formats, quantities
+from fastapi_core.apis.validation.differences import difference
 from fastapi_core.apis.validation.internal import shown
 from fastapi_core.apis.validation.persistent_sources import SOURCE_NAMES, volume_source
 from fastapi_core.apis.validation.quantities import amount
@@ -140,15 +141,15 @@ def _current(value: Any) -> Any:
     return value
 
 
-def _same_sources(spec: Tree, before: Tree) -> bool:
+def _sources(spec: Tree, before: Tree) -> Tree:
     """Where a volume lives does not change, but the secret to expand it may be added."""
     csi = spec.get("csi")
     if csi is not None and csi.get("controllerExpandSecretRef") is not None:
         held = before.get("csi")
         if held is not None and held.get("controllerExpandSecretRef") is None:
             rest = {name: value for name, value in csi.items() if name != "controllerExpandSecretRef"}
-            spec = {**spec, "csi": rest}
-    return all(spec.get(name) == before.get(name) for name in SOURCE_NAMES)
+            return {**spec, "csi": rest}
+    return spec
 
 
 def volume_update(tree: Tree, path: str, report: Report) -> None:
@@ -159,8 +160,10 @@ def volume_update(tree: Tree, path: str, report: Report) -> None:
         return
     # The reference judges a changed volume twice.
     volume(tree, path, report)
-    if not _same_sources(spec, before):
-        text_ = "spec.persistentvolumesource is immutable after creation"
+    sources = _sources(spec, before)
+    if any(sources.get(name) != before.get(name) for name in SOURCE_NAMES):
+        lines = difference("core/v1.PersistentVolumeSpec", before, sources, SOURCE_NAMES)
+        text_ = f"spec.persistentvolumesource is immutable after creation\n{lines}"
         report.forbidden(".spec.persistentvolumesource", text_)
     if spec.get("volumeMode") != before.get("volumeMode"):
         report.invalid(".volumeMode", spec.get("volumeMode"), IMMUTABLE)
@@ -188,13 +191,11 @@ def _size(spec: Tree) -> str | None:
     return ((spec.get("resources") or {}).get("requests") or {}).get("storage")
 
 
-def _without_size(spec: Tree) -> Tree:
-    resources = dict(spec.get("resources") or {})
-    requests = {name: value for name, value in (resources.get("requests") or {}).items() if name != "storage"}
-    resources["requests"] = requests
-    out = {name: value for name, value in spec.items() if value is not None}
-    out["resources"] = {name: value for name, value in resources.items() if value}
-    return out
+def _keep(new: Tree, old: Tree, member: str) -> None:
+    if old.get(member) is not None:
+        new[member] = old[member]
+    else:
+        new.pop(member, None)
 
 
 def _sizes(before: Tree, spec: Tree, status: Tree, report: Report) -> None:
@@ -226,23 +227,23 @@ def claim_update(tree: Tree, path: str, report: Report) -> None:
     if spec == before and noted == note:
         return
     claim(tree, path, report)
-    new_rest, old_rest = dict(spec), dict(before)
+    after, earlier = ({k: v for k, v in spec_.items() if v is not None} for spec_ in (spec, before))
     if not before.get("volumeName"):
-        old_rest["volumeName"] = spec.get("volumeName")
+        _keep(earlier, after, "volumeName")
     moved, given = _class_moves(tree, old)
-    if moved:
-        new_rest.pop("storageClassName", None)
-    else:
-        if noted != note:
-            report.invalid(f".metadata.annotations[{_BETA_CLASS}]", note or "", IMMUTABLE)
-        if given:
-            old_rest["storageClassName"] = spec["storageClassName"]
+    if not moved and noted != note:
+        report.invalid(f".metadata.annotations[{_BETA_CLASS}]", note or "", IMMUTABLE)
+    if moved or given:
+        del after["storageClassName"]
     if status.get("phase") == "Bound":
-        new_rest.pop("volumeAttributesClassName", None)
-        old_rest.pop("volumeAttributesClassName", None)
-        new_rest, old_rest = _without_size(new_rest), _without_size(old_rest)
-    if {k: v for k, v in new_rest.items() if v is not None} != {k: v for k, v in old_rest.items() if v is not None}:
-        report.forbidden(".spec", CLAIM_FROZEN)
+        _keep(after, earlier, "volumeAttributesClassName")
+        resources: Tree = after.get("resources") or {}
+        if resources.get("requests"):
+            requests = {**resources["requests"], "storage": _size(before) or "0"}
+            after["resources"] = {**resources, "requests": requests}
+    if after != earlier:
+        lines = difference("core/v1.PersistentVolumeClaimSpec", earlier, after)
+        report.forbidden(".spec", f"{CLAIM_FROZEN}\n{lines}")
     _sizes(before, spec, status, report)
     if spec.get("volumeMode") != before.get("volumeMode"):
         report.invalid(".volumeMode", spec.get("volumeMode"), IMMUTABLE)

@@ -106,11 +106,11 @@ def count(*paths: str) -> Reader:
     return lambda tree: sum(len(read(tree) or ()) for read in readers)
 
 
-def age(path: str = "metadata.creationTimestamp", absent: str = UNKNOWN) -> Reader:
+def age(path: str = "metadata.creationTimestamp", absent: str | None = UNKNOWN) -> Reader:
     """Time since the stamp."""
     read = _reader(path)
 
-    def cell(tree: Tree) -> Age | str:
+    def cell(tree: Tree) -> Age | str | None:
         stamp = read(tree)
         return Age(epoch(stamp)) if stamp else absent
 
@@ -200,7 +200,7 @@ AGE = Column("Age", age())
 CREATED = Column(
     "Created At", value("metadata.creationTimestamp", "0001-01-01T00:00:00Z"), "date", description=CREATED_TEXT
 )
-CUSTOM_AGE = Column("Age", age(), "date", description=CREATED_TEXT)
+CUSTOM_AGE = Column("Age", age(absent=None), "date", description=CREATED_TEXT)
 
 
 def wide(name: str, cell: Reader | None = None) -> Column:

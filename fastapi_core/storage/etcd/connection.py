@@ -51,6 +51,8 @@ _OPTIONS = (
 #: Streams end with an error when their member loses its leader.
 _WITH_LEADER = (("hasleader", "true"),)
 
+LEFT = "rpc error: code = Unavailable desc = the member of etcd has not answered"
+
 Call = Callable[..., Awaitable[bytes]]
 
 
@@ -66,12 +68,12 @@ class Connection:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._at = 0
-        self._channel: Any = None
         self._calls: dict[str, Any] = {}
-        self._stamp: tuple[float, ...] = ()
+        self._answered = True
+        self._stamp = self._stamps()
         self._closing: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
-        self._connect()
+        self._channel = self._made()
 
     @property
     def endpoint(self) -> str:
@@ -96,6 +98,7 @@ class Connection:
             limit = min(left, self._settings.attempt) if again and len(self._settings.endpoints) > 1 else left
             try:
                 answer: bytes = await self._call(method)(request, timeout=limit)
+                self._answered = True
                 return answer
             except grpc.aio.AioRpcError as error:
                 if not failures.elsewhere(error):
@@ -104,9 +107,11 @@ class Connection:
                 if not (again or failures.unsent(error)) or until - now() <= pause:
                     raise failures.translated(error, key) from None
             except asyncio.CancelledError:
-                if cancelled() or not again:
+                if cancelled():
                     raise
                 # Somebody has left the channel for another, and it did not answer while it was still there.
+                if not again:
+                    raise StorageError(Code.UNAVAILABLE, key, message=LEFT) from None
             await asyncio.sleep(pause)
             pause = min(2 * pause, LAST_PAUSE)
 
@@ -119,18 +124,26 @@ class Connection:
 
     def leave(self, channel: object) -> None:
         """Go on to the next endpoint, unless somebody has left `channel` already."""
-        if channel is not self._channel:
+        if channel is not self._channel or channel is None:
             return
         count = len(self._settings.endpoints)
-        if count > 1:
-            self._at = (self._at + 1) % count
-            log.info("Another endpoint of etcd is used", endpoint=self.endpoint)
-        elif self._stamp == self._stamps():
+        if count == 1 and self._stamp == self._stamps():
             # The channel connects again by itself.
             return
-        # What it has been asked may still be answered.
+        before, self._at = self._at, (self._at + 1) % count
+        try:
+            made = self._made()
+        except StorageError as error:
+            log.warning("The way to etcd stays as it is", reason=str(error))
+            self._at = before
+            return
+        if self._answered:
+            # While none answers it is said once.
+            self._answered = False
+            log.info("Another way to etcd is tried", endpoint=self.endpoint)
+        # What the old one has been asked may still be answered.
         self._retire(self._settings.attempt)
-        self._connect()
+        self._channel = made
 
     async def close(self) -> None:
         self._retire(None)
@@ -145,14 +158,14 @@ class Connection:
             found = self._calls[method] = self._channel.unary_unary(method)
         return found
 
-    def _connect(self) -> None:
+    def _made(self) -> Any:
+        """A channel to the endpoint. StorageError when a file of its certificate cannot be read."""
         name, secure = target(self.endpoint)
-        if secure:
-            self._stamp = self._stamps()
-            self._channel = grpc.aio.secure_channel(name, self._credentials(), options=_OPTIONS)
-        else:
-            self._channel = grpc.aio.insecure_channel(name, options=_OPTIONS)
-        self._calls = {}
+        if not secure:
+            return grpc.aio.insecure_channel(name, options=_OPTIONS)
+        stamp, credentials = self._stamps(), self._credentials()
+        self._stamp = stamp
+        return grpc.aio.secure_channel(name, credentials, options=_OPTIONS)
 
     def _retire(self, grace: float | None) -> None:
         channel, self._channel, self._calls = self._channel, None, {}

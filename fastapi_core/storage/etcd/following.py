@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any, TypeVar
 
 import grpc.aio
 
@@ -20,6 +20,8 @@ from fastapi_core.storage.etcd import messages
 from fastapi_core.storage.etcd.connection import FIRST_PAUSE, LAST_PAUSE, STATUS, Connection, cancelled
 from fastapi_core.storage.etcd.names import Names
 from fastapi_core.storage.interface import Code, Events, StorageError
+
+T = TypeVar("T")
 
 log = logs.get("etcd")
 
@@ -64,7 +66,7 @@ class Stream:
         self.asks = False
 
     async def open(self, start: int) -> None:
-        """Raises StorageError, AioRpcError."""
+        """Raises StorageError, StreamEndedError."""
         self.channel = self._connection.channel
         status = messages.decode(
             messages.STATUS_RESPONSE, await self._connection.call(STATUS, b"", patience=STATUS_SECONDS)
@@ -72,21 +74,35 @@ class Stream:
         self.asks = tells_progress(status.get("version", ""))
         key, end = self._names.span(self._prefix) if self.asks else (b"\0", b"\0")
         self._call = self._connection.stream()
-        await self._call.write(messages.watch(key, end, start))
+        await self._sound(self._call.write(messages.watch(key, end, start)))
 
     async def ask(self) -> None:
-        """Have word of progress sent."""
+        """Have word of progress sent. Raises like `next`."""
         if self.asks:
-            await self._call.write(messages.PROGRESS)
+            await self._sound(self._call.write(messages.PROGRESS))
+
+    async def _sound(self, step: Awaitable[T]) -> T:
+        """The result of a step of the call, whose failures are ours then."""
+        try:
+            return await step
+        except grpc.aio.AioRpcError as error:
+            raise StreamEndedError(error.details() or str(error.code())) from None
+        except (grpc.aio.UsageError, asyncio.InvalidStateError) as error:
+            raise StreamEndedError(str(error)) from None
+        except asyncio.CancelledError:
+            if cancelled():
+                raise
+            raise StreamEndedError("its channel was left for another") from None
 
     @asynccontextmanager
     async def asking(self) -> AsyncIterator[None]:
         """Ask again and again meanwhile: a stream that is catching up does not answer."""
 
         async def ask() -> None:
-            while self.asks:
-                await self.ask()
-                await asyncio.sleep(ASK_CATCHING_UP)
+            with suppress(StreamEndedError):
+                while self.asks:
+                    await self.ask()
+                    await asyncio.sleep(ASK_CATCHING_UP)
 
         task = asyncio.get_running_loop().create_task(ask(), name="etcd-progress")
         try:
@@ -96,12 +112,11 @@ class Stream:
             await asyncio.gather(task, return_exceptions=True)
 
     async def next(self) -> tuple[Events, int]:
-        """What has come, with 0 for a revision where more of it is to come. Raises StreamEndedError, AioRpcError."""
-        data = await self._call.read()
+        """What has come, with 0 for a revision where more of it is to come. Raises StreamEndedError, or ValueError for
+        an answer that is none."""
+        data = await self._sound(self._call.read())
         if data is grpc.aio.EOF:
-            # Raises what ended it, if that was an error.
-            await self._call.code()
-            raise StreamEndedError(await self._call.details() or "the stream has ended")
+            raise StreamEndedError(await self._sound(self._call.details()) or "the stream has ended")
         try:
             return self._read(messages.decode(messages.WATCH_RESPONSE, data))
         except KeyError as error:
@@ -164,6 +179,8 @@ class Following:
         self._waiters: list[tuple[int, int, float, asyncio.Future[None]]] = []
         self._count = 0
         self._stream: Stream | None = None
+        self._reason = ""
+        """Why the watch had to be begun again, as was said last."""
         self._timer: asyncio.TimerHandle | None = None
         self._asking: asyncio.Task[None] | None = None
         self._task = self._loop.create_task(self._run(), name="etcd-watch")
@@ -205,21 +222,19 @@ class Following:
                 while True:
                     events, revision = await stream.next()
                     if revision > self.revision:
+                        self._reason = ""
                         self._advance(events, revision)
             except StreamEndedError as error:
                 if error.compacted:
                     await self._begin_anew(error.compacted)
                     continue
                 self._broken(stream, str(error))
-            except (grpc.aio.AioRpcError, StorageError, ValueError) as error:
-                self._broken(stream, getattr(error, "details", lambda: "")() or str(error))
-            except grpc.aio.UsageError as error:
-                # The stream was over before it was written to.
+            except (StorageError, ValueError) as error:
                 self._broken(stream, str(error))
-            except asyncio.CancelledError:
-                if cancelled():
-                    raise
-                self._broken(stream, "its channel was left for another")
+            except Exception as error:
+                # Whatever it is, without the watch nothing is told to anybody.
+                log.error("The watch of etcd has failed", error)
+                self._broken(stream, type(error).__name__)
             finally:
                 self._stream = None
                 stream.cancel()
@@ -227,7 +242,9 @@ class Following:
             await asyncio.sleep(pause)
 
     def _broken(self, stream: Stream, reason: str) -> None:
-        log.info("The watch of etcd is begun again", revision=self.revision, reason=reason)
+        if reason != self._reason:
+            self._reason = reason
+            log.info("The watch of etcd is begun again", revision=self.revision, reason=reason)
         self._connection.leave(stream.channel)
 
     async def _begin_anew(self, compacted: int) -> None:
@@ -283,6 +300,6 @@ class Following:
     async def _asked(self, stream: Stream) -> None:
         try:
             await stream.ask()
-        except (grpc.aio.AioRpcError, grpc.aio.UsageError, asyncio.InvalidStateError):
-            # The stream has ended; whoever reads it knows.
+        except StreamEndedError:
+            # Whoever reads it knows.
             pass

@@ -21,6 +21,9 @@ from fastapi_core.storage.etcd.settings import Settings
 from fastapi_core.storage.interface import Code, Events, KeyValue, Listener, Page, StorageError
 from fastapi_core.storage.listeners import Listeners
 
+#: Seconds that writes under way have when the store is closed.
+CLOSING_SECONDS = 5.0
+
 #: What no revision of a key is: compared with it, a write is refused and told the key's state.
 _NEVER = -1
 
@@ -65,7 +68,7 @@ class EtcdStorage:
             return
         if self._writing:
             self._written = asyncio.get_running_loop().create_future()
-            await asyncio.wait([self._written], timeout=self._patience)
+            await asyncio.wait([self._written], timeout=min(self._patience, CLOSING_SECONDS))
         self._connection = None
         await following.close()
         await connection.close()
@@ -174,7 +177,9 @@ class EtcdStorage:
             if error.compacted:
                 self._compacted = max(self._compacted, error.compacted)
                 raise StorageError(Code.COMPACTED, revision=error.compacted) from None
-            raise StorageError(Code.UNAVAILABLE, message=str(error)) from None
+            raise StorageError(Code.UNAVAILABLE, message=f"rpc error: code = Unavailable desc = {error}") from None
+        except ValueError as error:
+            raise StorageError(Code.UNAVAILABLE, message=f"etcd's answer cannot be read: {error}") from None
         except TimeoutError:
             raise StorageError(Code.TIMEOUT, message=UNHEARD) from None
         finally:
@@ -322,6 +327,8 @@ class EtcdStorage:
                     await stream.next()
         except StreamEndedError as error:
             return error.compacted
+        except ValueError as error:
+            raise StorageError(Code.UNAVAILABLE, message=f"etcd's answer cannot be read: {error}") from None
         except TimeoutError:
             raise StorageError(Code.TIMEOUT, message=UNHEARD) from None
         finally:

@@ -265,3 +265,38 @@ def test_trying_again_does_not_use_the_range_up() -> None:
     for _ in range(50):
         cluster.write("a", {"type": "NodePort", "ports": [{"port": 80}]}, commit=False)
     cluster.write("b", {"type": "NodePort", "ports": [{"port": 80}]})
+
+
+def _rehearsed(cluster: Cluster, spec: Tree, old: Tree | None = None) -> Tree:
+    tree = normalize(SERVICE.type, {"metadata": {"name": "dry", "namespace": "n"}, "spec": spec}).tree
+    apply_defaults(cluster.definition, tree)
+    assert cluster.definition.strategy.rehearse is not None
+    cluster.definition.strategy.rehearse(tree, old)
+    result: Tree = tree["spec"]
+    return result
+
+
+def test_a_dry_run_claims_nothing_and_looks_for_nothing() -> None:
+    cluster = Cluster("10.0.0.0/30", first=30000, last=30000)
+    taken = cluster.write("one", {"clusterIP": "10.0.0.1", "type": "NodePort"})["spec"]
+    assert taken["ports"][0]["nodePort"] == 30000
+    ports = [{"port": 1}, {"port": 2}]
+    spec = _rehearsed(cluster, {"type": "NodePort", "clusterIP": "10.0.0.1", "ports": ports})
+    assert [port["nodePort"] for port in spec["ports"]] == [32769, 32770]
+    assert _rehearsed(cluster, {"ports": ports})["clusterIP"] == "10.0.0.0"
+    spec = _rehearsed(cluster, {"type": "NodePort", "ports": [{"port": 1, "nodePort": 7}]})
+    assert spec["ports"][0]["nodePort"] == 7
+    assert cluster.write("two", {"clusterIP": "10.0.0.2"})["spec"]["clusterIP"] == "10.0.0.2"
+
+
+def test_what_a_dry_run_refuses() -> None:
+    cluster = Cluster(first=30000, last=30000)
+    cluster.write("one", {"type": "NodePort"})
+    with pytest.raises(APIError) as raised:
+        _rehearsed(cluster, {"clusterIP": "10.0.1.1", "ports": [{"port": 1}]})
+    assert raised.value.message.endswith(
+        "the provided IP (10.0.1.1) is not in the valid range. The range of valid IPs is 10.0.0.0/24"
+    )
+    with pytest.raises(APIError) as raised:
+        _rehearsed(cluster, {"type": "NodePort", "ports": [{"port": 1, "nodePort": 30000}]})
+    assert raised.value.message.endswith("provided port is already allocated")

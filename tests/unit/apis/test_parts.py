@@ -215,3 +215,37 @@ def test_what_is_no_certificate(content: bytes, problem: str) -> None:
 def test_bytes_in_pem_that_are_no_certificate() -> None:
     pem = b"-----BEGIN CERTIFICATE-----\neA==\n-----END CERTIFICATE-----\n"
     assert certificates.certificate_problem(base64.b64encode(pem).decode())
+
+
+def _initial(**resources: Any) -> Tree:
+    return {
+        **container("i", **resources),
+        "resizePolicy": [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}],
+    }
+
+
+def test_initial_containers_may_be_resized_when_nothing_restarts() -> None:
+    more = {"requests": {"cpu": "150m", "memory": "64Mi"}, "limits": {"cpu": "200m"}}
+    old = pod(container("c", **BURST), initContainers=[container("i", **BURST)])
+    _, problems = resize(old, lambda new: new["spec"]["initContainers"][0].update(resources=more))
+    assert problems == []
+    old = pod(container("c", **BURST), initContainers=[_initial(**BURST)])
+    _, problems = resize(old, lambda new: new["spec"]["initContainers"][0].update(resources=more))
+    assert problems[-1].startswith("spec.initContainers[0]: Forbidden: non-sidecar init containers")
+
+
+def test_a_resize_policy_stays() -> None:
+    policy = [{"resourceName": "cpu", "restartPolicy": "NotRequired"}]
+    _, problems = resize(
+        pod(container("c", **BURST)), lambda new: new["spec"]["containers"][0].update(resizePolicy=policy)
+    )
+    assert problems == ["spec: Forbidden: only cpu and memory resources are mutable"]
+
+
+def test_amounts_of_a_whole_pod_stay_and_are_of_cpu_and_memory() -> None:
+    whole = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "2"}}
+    old = pod(container("c", **BURST), resources=whole)
+    gone = resize(old, lambda new: new["spec"].pop("resources"))[1]
+    assert "spec.resources: Forbidden: pod-level resources cannot be removed" in gone
+    fewer = resize(old, lambda new: new["spec"].update(resources={"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}))[1]
+    assert "spec.resources.requests: Forbidden: pod-level resource requests cannot be removed" in fewer

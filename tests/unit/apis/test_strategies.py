@@ -185,8 +185,8 @@ CHANGES = ("immutable", "cannot change", "may not be changed", "forbidden", "in 
         ("StatefulSet", {"spec": {"replicas": 1}}, {"spec": {"replicas": 2}}, []),
         (
             "PersistentVolumeClaim",
-            {"spec": {}, "status": {"phase": "Bound"}},
-            {"spec": {"volumeName": "v", "resources": {"requests": {"storage": "1"}}}, "status": {"phase": "Bound"}},
+            {"spec": {"resources": {"requests": {"storage": "1"}}}, "status": {"phase": "Bound"}},
+            {"spec": {"volumeName": "v", "resources": {"requests": {"storage": "2"}}}, "status": {"phase": "Bound"}},
             [],
         ),
     ],

@@ -6,9 +6,13 @@ from hypothesis import strategies as st
 
 from fastapi_core.codec.negotiate import (
     DISCOVERY_TRANSFORMS,
+    LIST_TYPES,
     NO_TRANSFORMS,
+    RESOURCE_TYPES,
     MediaType,
     acceptable,
+    check_consumed,
+    check_produced,
     content_type,
     negotiate,
 )
@@ -29,6 +33,11 @@ from fastapi_core.errors import APIError
         ("text/html;q=0.9,*/*;q=0.1", "json"),
         ("application/yaml, application/json", "yaml"),
         ("*/*, application/yaml", "yaml"),
+        ("application/*", "json"),
+        ("*/*;q=0.9,application/yaml;q=0.8", "yaml"),
+        ("application/*;q=0.9,application/yaml;q=0.8", "yaml"),
+        ("application/yaml;q=0.8,application/*", "json"),
+        ("application/json;as=;g=;v=", "json"),
         ("application/vnd.kubernetes.protobuf;q=0.9,application/yaml;q=0.5", "protobuf"),
         ("application/vnd.kubernetes.protobuf;q=0.2,application/yaml;q=0.5", "yaml"),
         ("application/vnd.kubernetes.protobuf", "protobuf"),
@@ -52,7 +61,6 @@ def test_served(accept: str, form: str) -> None:
     "accept",
     [
         "text/html",
-        "application/*",
         "application/json;as=Table;v=v2;g=meta.k8s.io",
         "application/json;as=Table;v=v1;g=other.k8s.io",
         "application/json;as=Table",
@@ -119,3 +127,26 @@ def test_any_header_gets_an_answer(header: str) -> None:
     for chosen in (negotiate(header), negotiate(header + ",*/*")):
         assert chosen is None or chosen.format in ("json", "yaml")
     assert content_type(header) in ("json", "yaml", None)
+
+
+@pytest.mark.parametrize(
+    "accept", ["", "*/*", "application/json;as=Nope", "text/html, application/yaml;q=0.1", " application/json ,"]
+)
+def test_services_look_at_bare_types(accept: str) -> None:
+    check_produced(accept, RESOURCE_TYPES)
+
+
+@pytest.mark.parametrize("accept", ["*", "application/*", "APPLICATION/JSON", "json", "text/plain;q=1"])
+def test_services_know_no_other_wildcards(accept: str) -> None:
+    with pytest.raises(APIError) as caught:
+        check_produced(accept, LIST_TYPES)
+    assert caught.value.message.startswith("406: Not Acceptable\n\nAvailable representations: application/json, ")
+    assert caught.value.message.endswith("application/vnd.kubernetes.protobuf;stream=watch")
+    assert caught.value.to_status()["details"] == {}
+
+
+@pytest.mark.parametrize("header", ["text/plain", "", "APPLICATION/JSON", "application/*"])
+def test_services_name_what_they_take(header: str) -> None:
+    with pytest.raises(APIError, match=r"^415: Unsupported Media Type$"):
+        check_consumed(header, ("application/json",))
+    check_consumed("text/plain, application/json;charset=utf-8", ("application/json",))

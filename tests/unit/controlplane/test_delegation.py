@@ -37,7 +37,7 @@ def custom(group: str, plural: str, *, namespaced: bool = True, version: str = "
 
 
 def verbs(name: str) -> dict[str, Any]:
-    return {verb: named(f"{name} {verb}") for verb in ("get", "list", "create", "status:get")}
+    return {verb: named(f"{name} {verb}") for verb in ("get", "list", "watch", "create", "status:get")}
 
 
 def answer(delegation: Delegation, path: str, method: str = "GET") -> str | None:
@@ -162,6 +162,7 @@ SEGMENTS = st.sampled_from(
         "foos",
         "bars",
         "namespaces",
+        "watch",
         "status",
         "a",
         "",
@@ -203,3 +204,13 @@ def test_documents_of_registered_groups_stand_before_all_others(delegation: Dele
     delegation.drop_aggregated("g.test", "v1")
     delegation.drop_listed("g.test")
     assert answer(delegation, "/apis/g.test") == "custom {}"
+
+
+def test_the_old_watch_paths_and_a_resource_named_watch(delegation: Delegation) -> None:
+    delegation.put_custom(custom("x.io", "foos"), verbs("foos"))
+    delegation.put_custom(custom("x.io", "watch", namespaced=False), verbs("watch"))
+    assert answer(delegation, "/apis/x.io/v1/watch/foos") == "foos watch {}"
+    assert answer(delegation, "/apis/x.io/v1/watch/namespaces/n/foos") == "foos watch {'namespace': 'n'}"
+    assert answer(delegation, "/apis/x.io/v1/watch/namespaces/n/foos/a") == "foos watch {'namespace': 'n', 'name': 'a'}"
+    assert answer(delegation, "/apis/x.io/v1/watch") == "watch list {}"
+    assert answer(delegation, "/apis/x.io/v1/watch/a") == "watch get {'name': 'a'}"

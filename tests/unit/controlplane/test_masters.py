@@ -25,6 +25,8 @@ async def test_they_come_and_go() -> None:
     assert after is not None
     assert after.value != before.value
     assert json.loads(after.value)["subsets"] == [{"addresses": [{"ip": "10.0.0.2"}]}]
+    await storage.create(PREFIX + "127.0.0.1", b"{}")
+    await storage.create(PREFIX + "nobody", b"{}")
     await other.leave()
     assert await one.addresses("10.0.0.2") == ["10.0.0.2"]
     await Masters(storage).leave()

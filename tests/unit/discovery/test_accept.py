@@ -38,7 +38,7 @@ V2BETA1 = ";g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
         ("application/yaml, application/json", (YAML, False, False)),
         ("application/json;q=0.1,application/yaml", (YAML, False, False)),
         ("*/*,application/yaml", (YAML, False, False)),
-        ("application/*;q=0.9, application/yaml;q=0.8", (JSON, False, False)),
+        ("application/*;q=0.9, application/yaml;q=0.8", (YAML, False, False)),
         ("application/json;q=0", (JSON, False, False)),
         ("application/json;q=abc", (JSON, False, False)),
         ("application/json;pretty=1", (JSON, True, False)),

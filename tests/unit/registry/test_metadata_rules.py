@@ -209,3 +209,21 @@ def test_recorded_answers(step: dict[str, Any]) -> None:
         got = invalid(definition.kind, definition.group, tree["metadata"]["name"], problems).to_status()
         assert got["message"] == want["message"]
         assert got["details"] == want["details"]
+
+
+def test_a_role_is_judged_as_an_object_before_its_change() -> None:
+    role = BUILTIN["Role"]
+    secret = BUILTIN["Secret"]
+    new = {"metadata": {"name": "a", "namespace": "n", "finalizers": ["*"]}}
+    old = {"metadata": {"name": "a", "namespace": "n"}}
+    qualified = "metadata.finalizers[0]"
+    plain = "metadata.finalizers"
+    assert [e.field for e in validate_metadata(new, old, definition=role)] == [plain, plain, qualified, qualified]
+    assert [e.field for e in validate_metadata(new, old, definition=secret)] == [plain, qualified, plain, qualified]
+
+
+def test_prefixes_of_names_have_the_format_of_the_kind() -> None:
+    new = {"metadata": {"name": "a", "namespace": "n", "generateName": "A_"}}
+    old = {"metadata": {"name": "a", "namespace": "n"}}
+    secret = BUILTIN["Secret"]
+    assert [e.field for e in validate_metadata(new, old, definition=secret)] == ["metadata.generateName"]

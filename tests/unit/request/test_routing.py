@@ -93,7 +93,7 @@ TABLE: Router[Any] = Router(
         ("GET", "/api/v1/watch/namespaces/a/pods/p", "watch"),
         ("POST", "/api/v1/watch/namespaces/a/pods", 405),
         ("GET", "/api/v1/watch/nodes", "watch"),
-        ("GET", "/apis/example.com/v1/watch/widgets", None),
+        ("GET", "/apis/example.com/v1/watch/widgets", "watch"),
         ("GET", "/apis/example.com/v1/nopes", None),
         ("GET", "/apis/apps/v9/deployments", None),
         ("GET", "/apis/apps", None),

@@ -91,7 +91,7 @@ def test_no_more_than_a_hundred_complaints() -> None:
         ("core/v1.ConfigMap", {"data": None, "metadata": None}, {"metadata": {}}),
         ("core/v1.ConfigMap", None, {"metadata": {}}),
         ("core/v1.ConfigMap", {"immutable": False}, {"metadata": {}, "immutable": False}),
-        ("core/v1.Secret", {"data": {"a": "YQ==", "b": None}}, {"metadata": {}, "data": {"a": "YQ==", "b": None}}),
+        ("core/v1.Secret", {"data": {"a": "YQ==", "b": None}}, {"metadata": {}, "data": {"a": "YQ==", "b": ""}}),
         ("core/v1.Secret", {"data": {"a": "YW\nJj"}}, {"metadata": {}, "data": {"a": "YWJj"}}),
         ("core/v1.Secret", {"data": {"a": "YR=="}}, {"metadata": {}, "data": {"a": "YQ=="}}),
         ("rbac.authorization.k8s.io/v1.Role", {"rules": []}, {"metadata": {}, "rules": None}),

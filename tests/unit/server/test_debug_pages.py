@@ -126,7 +126,7 @@ async def test_profiles_tell_what_runs() -> None:
     assert " objects, " in (await bench.ask("/debug/pprof/heap")).body.decode()
     assert "MainThread\n" in (await bench.ask("/debug/pprof/threadcreate")).body.decode()
     assert "goroutine: " in (await bench.ask("/debug/pprof/")).body.decode()
-    assert (await bench.ask("/debug/pprof")).status == 301
+    assert (await bench.ask("/debug/pprof")).status == 302
     for absent in ("cmdline", "symbol", "trace", "block"):
         assert (await bench.ask(f"/debug/pprof/{absent}")).status == 404
 
