@@ -14,11 +14,11 @@ from fastapi_core.admission.chain import AdmissionChain
 from fastapi_core.authz.base import Authorizer
 from fastapi_core.http.exchange import Answer
 from fastapi_core.later import later
-from fastapi_core.meta import selectors
 from fastapi_core.registry.definition import ResourceDefinition
 from fastapi_core.request.context import Endpoint, RequestContext
 
 if TYPE_CHECKING:
+    from fastapi_core.meta import selectors
     from fastapi_core.rest import (
         binding,
         create,
@@ -50,6 +50,7 @@ else:
     render = later("fastapi_core.rest.render")
     reviews = later("fastapi_core.rest.reviews")
     scale = later("fastapi_core.rest.scale")
+    selectors = later("fastapi_core.meta.selectors")
     subresources = later("fastapi_core.rest.subresources")
     token_review = later("fastapi_core.rest.token_review")
     update = later("fastapi_core.rest.update")
