@@ -42,6 +42,16 @@ def bad_request_line() -> Response:
     return Response(400, headers, b"400 Bad Request")
 
 
+TOO_LONG = "Timeout: request did not complete within the allotted timeout"
+
+
+class Overtime(APIError):  # noqa: N818 - what happened to the request, not a failure of its endpoint
+    """A request that was cut off at its deadline."""
+
+    def __init__(self) -> None:
+        super().__init__("Timeout", TOO_LONG, details={})
+
+
 def render_error(error: APIError, request: Request) -> Response:
     """The Status of a failed request in the format its client accepts (JSON when it accepts nothing we have)."""
     content_type, body = encode(error.to_status(), request)
