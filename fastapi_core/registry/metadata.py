@@ -248,14 +248,13 @@ def qualified_finalizer(finalizer: str, field: str) -> list[FieldError]:
     return _invalid(field, finalizer, ["name is neither a standard finalizer name nor is it fully qualified"])
 
 
-def _qualified_finalizers(metadata: Tree, definition: ResourceDefinition) -> list[FieldError]:
+def _qualified_finalizers(metadata: Tree, definition: ResourceDefinition, *, update: bool = False) -> list[FieldError]:
     finalizers = metadata.get("finalizers")
-    if (
-        not finalizers
-        or definition.custom
-        or definition.group in _PLAIN_FINALIZERS
-        or (definition.group, definition.kind) in _PLAIN_FINALIZERS
-    ):
+    if not finalizers or definition.custom:
+        return []
+    if update and definition.group == "events.k8s.io":
+        pass  # what the update of an event judges, its create does not
+    elif definition.group in _PLAIN_FINALIZERS or (definition.group, definition.kind) in _PLAIN_FINALIZERS:
         return []
     errors = []
     for index, finalizer in enumerate(finalizers):
@@ -354,7 +353,7 @@ def validate_metadata(
     change = _change(metadata, before, attached)
     if not whole and not change and not metadata.get("finalizers") and not metadata.get("generateName"):
         return []
-    qualified = _qualified_finalizers(metadata, definition)
+    qualified = _qualified_finalizers(metadata, definition, update=True)
     objects, updates = _passes(definition, subresource)
     own = _object(metadata, definition.namespaced, check, attached) if (check := _own_check(definition)) else whole
     passes = [(change + qualified) * updates, (own + qualified) * objects]

@@ -9,8 +9,14 @@ from typing import Any, cast
 from fastapi_core.apis.resources import builtin
 from fastapi_core.controlplane.served import Served
 
+
+class _Store(SimpleNamespace):
+    def named(self, definition: Any) -> Any:
+        return self
+
+
 STORES: Any = {
-    definition.key_prefix: SimpleNamespace(definition=definition, cache=SimpleNamespace(extract=None))
+    definition.key_prefix: _Store(definition=definition, cache=SimpleNamespace(extract=None))
     for definition in builtin()
 }
 PODS = next(d for d in builtin() if (d.group, d.plural) == ("", "pods"))

@@ -64,7 +64,7 @@ def test_preconditions_of_a_namespace_are_those_of_an_update() -> None:
         (None, "", ["x.y/z"]),
         (None, "Orphan", ["x.y/z", "orphan"]),
         (True, "", ["x.y/z", "orphan"]),
-        (False, "", ["x.y/z"]),
+        (False, "", ["x.y/z", "foregroundDeletion"]),
     ],
 )
 def test_an_orphaned_namespace_says_so(orphan: bool | None, propagation: str, left: list[str]) -> None:
