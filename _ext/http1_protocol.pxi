@@ -402,7 +402,9 @@ cdef class HTTP1Protocol:
     cdef void _compress(self, int status, list fields, body) except *:
         cdef Request request = self._request
         future = self._server.loop.run_in_executor(None, compressed, body)
-        fields = [*fields, (b"Content-Encoding", b"gzip"), (b"Vary", b"Accept-Encoding")]
+        fields = [*fields, (b"Content-Encoding", b"gzip")]
+        if not any(b"Accept-Encoding" in value for name, value in fields if name == b"Vary"):
+            fields.append((b"Vary", b"Accept-Encoding"))
 
         def done(future):
             if self._state == OPEN and self._request is request and not future.cancelled():

@@ -12,7 +12,7 @@ from fastapi_core.http.client import UpstreamError
 from fastapi_core.http.exchange import Answer, Header, Response
 from fastapi_core.http.relay import Relay
 from fastapi_core.obs import logs
-from fastapi_core.request.overtime import Overtime
+from fastapi_core.request.status import Overtime
 
 if TYPE_CHECKING:
     from fastapi_core._ext.http1 import BodyReader

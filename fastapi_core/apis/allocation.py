@@ -188,7 +188,8 @@ class ServiceAllocator:
 
     def _node_ports(self, spec: Tree, before: Tree, owner: str) -> list[FieldError]:
         """Check the ports that are stated, and give the rest, in the order of the list."""
-        operation, asked = self.port_operation(owner), set(ports_of(spec))
+        asked = set(ports_of(spec))
+        operation = self.port_operation(owner, asked)
         if wants_ports(spec):
             problems = self._changed_ports(spec, before, operation) if before else self._new_ports(spec, operation)
             if problems:
@@ -249,8 +250,8 @@ class ServiceAllocator:
             seen.add(key)
         return []
 
-    def port_operation(self, owner: str) -> _Ports:
-        return _Ports(self, owner)
+    def port_operation(self, owner: str, asked: Collection[int]) -> _Ports:
+        return _Ports(self, owner, asked)
 
     def port_failure(self, number: int, owner: str) -> str:
         if number not in self.ports:
@@ -322,17 +323,18 @@ class Rehearsal(ServiceAllocator):
     def _free_address(self, networks: list[Network], owner: str) -> str:
         return str(networks[0].network_address)
 
-    def port_operation(self, owner: str) -> _Ports:
-        return _RehearsedPorts(self, owner)
+    def port_operation(self, owner: str, asked: Collection[int]) -> _Ports:
+        return _RehearsedPorts(self, owner, asked)
 
     def port_failure(self, number: int, owner: str) -> str:
         return PORT_TAKEN if self.claims.taken(number, owner) else ""
 
 
 class _Ports:
-    """The node ports that one write takes."""
+    """The node ports that one write takes. Those it has `asked` for itself are given to no other entry."""
 
-    def __init__(self, allocator: ServiceAllocator, owner: str) -> None:
+    def __init__(self, allocator: ServiceAllocator, owner: str, asked: Collection[int]) -> None:
+        self._asked = asked
         self._allocator = allocator
         self._owner = owner
         self.taken: list[int] = []
@@ -345,7 +347,7 @@ class _Ports:
         return failure
 
     def next(self, what: str) -> int:
-        number = self._allocator.free_port(self.taken, self._owner, what)
+        number = self._allocator.free_port({*self.taken, *self._asked}, self._owner, what)
         self.taken.append(number)
         return number
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from fastapi_core.codec import fold, json, protobuf
 from fastapi_core.errors import go_quote
+from fastapi_core.meta.patterns import Pattern
 from fastapi_core.schema.errors import DecodeError
 from fastapi_core.schema.normalize import MAX_COMPLAINTS, normalize
 from fastapi_core.schema.types import Type
@@ -24,6 +25,18 @@ class Decoded(NamedTuple):
 def unknown(path: str) -> str:
     """The complaint about a member no type knows."""
     return f"unknown field {go_quote(path)}"
+
+
+def by_name(paths: list[str]) -> list[str]:
+    """Paths in the order of a walk over members by name and items by position."""
+    return sorted(paths, key=_steps)
+
+
+_STEP = Pattern(r"\[(\d+)\]|[^.\[]+|.")
+
+
+def _steps(path: str) -> list[tuple[int, str]]:
+    return [(int(found[1] or 0), found[0]) for found in _STEP.finditer(path) if found[0] != "."]
 
 
 def parse(body: bytes, form: str) -> json.Parsed:
@@ -60,5 +73,6 @@ def conform(type_: Type | None, parsed: json.Parsed, body: bytes) -> Decoded:
     result = normalize(type_, parsed.tree, share=True)
     if not result.unknown and not parsed.complaints:
         return Decoded(result.tree, [])
-    texts = [*parsed.complaints, *(unknown(path) for path in result.unknown)]
+    paths = by_name(result.unknown) if parsed.by_name else result.unknown
+    texts = [*parsed.complaints, *(unknown(path) for path in paths)]
     return Decoded(result.tree, texts[:MAX_COMPLAINTS])

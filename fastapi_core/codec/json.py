@@ -40,11 +40,13 @@ _SUMMARY: Final = 30
 
 class Parsed(NamedTuple):
     """A decoded body: the tree, the paths of keys given twice (the last one wins in the tree), and what the reference
-    says about those, as warnings and strict errors print it."""
+    says about those, as warnings and strict errors print it. `by_name`: the reference reads the members in the order of
+    their names and not of the text (YAML becomes JSON there)."""
 
     tree: Any
     duplicates: list[str]
     complaints: list[str]
+    by_name: bool = False
 
 
 def duplicate(path: str) -> str:

@@ -10,10 +10,15 @@ the path is declared to produce, or be `*/*`. Other wildcards do not count there
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from fastapi_core.codec.accept import clauses
 from fastapi_core.errors import APIError, not_acceptable
+from fastapi_core.later import later
+
+if TYPE_CHECKING:
+    from fastapi_core.codec import accept as accepted
+else:
+    accepted = later("fastapi_core.codec.accept")
 
 Format = Literal["json", "yaml", "protobuf"]
 
@@ -137,7 +142,7 @@ _known_names = lru_cache(maxsize=1024)(_names)
 
 
 def _choose(accept: str, transforms: Transforms, custom: bool) -> MediaType | None:
-    for clause in clauses(accept):
+    for clause in accepted.clauses(accept):
         if clause.sub == "*" and clause.main in ("*", "application"):
             candidates = _ALL
         else:

@@ -47,8 +47,8 @@ def parse(body: bytes) -> Parsed:
     except yaml.YAMLError as error:
         raise DecodeError(f"yaml: {error}") from None
     if not builder.repeated:
-        return Parsed(tree, [], [])
-    return Parsed(tree, [], ["yaml: unmarshal errors:\n  " + "\n  ".join(builder.repeated)])
+        return Parsed(tree, [], [], True)
+    return Parsed(tree, [], ["yaml: unmarshal errors:\n  " + "\n  ".join(builder.repeated)], True)
 
 
 def _parse_json(body: bytes) -> Parsed | None:
@@ -60,7 +60,7 @@ def _parse_json(body: bytes) -> Parsed | None:
     try:
         if jsonscan.duplicate_keys(body, MAX_DEPTH):
             return None
-        return Parsed(orjson.loads(jsonscan.go_style(body, go_json_number)), [], [])
+        return Parsed(orjson.loads(jsonscan.go_style(body, go_json_number)), [], [], True)
     except (ValueError, OverflowError):
         return None
 

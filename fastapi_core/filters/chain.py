@@ -23,8 +23,7 @@ from fastapi_core.obs.catalog import Metrics
 from fastapi_core.records import dataclass
 from fastapi_core.request.context import LOOPBACK, RequestContext, is_long_running
 from fastapi_core.request.info import InfoParser, refusal
-from fastapi_core.request.overtime import Overtime
-from fastapi_core.request.status import PANIC, render_error, text
+from fastapi_core.request.status import PANIC, Overtime, render_error, text
 
 if TYPE_CHECKING:
     from fastapi_core.audit.auditor import Auditor

@@ -12,7 +12,7 @@ from fastapi_core.http.exchange import Answer, Response, Stream
 from fastapi_core.records import dataclass
 from fastapi_core.request.aside import Deferred
 from fastapi_core.request.context import RequestContext
-from fastapi_core.request.overtime import Overtime
+from fastapi_core.request.status import Overtime
 
 if TYPE_CHECKING:
     from fastapi_core._ext.http1 import Request

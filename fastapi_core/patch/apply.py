@@ -95,7 +95,7 @@ class Applier:
 
     def _check(self, config: Tree) -> None:
         metadata = config.get("metadata")
-        if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
+        if isinstance(metadata, dict) and isinstance(metadata.get("managedFields"), list):
             raise errors.bad_request("metadata.managedFields must be nil")
         found = conform.problems(self._tracker.shape, config)
         if found:

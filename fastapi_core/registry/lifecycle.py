@@ -245,7 +245,7 @@ def check_preconditions(obj: Tree, definition: ResourceDefinition, uid: str | No
             f"({metadata.get('resourceVersion', '')}). The object might have been modified"
         )
     if text:
-        raise errors.conflict(definition.kind, definition.group, metadata.get("name", ""), text)
+        raise errors.conflict(definition.kind, definition.storage_group, metadata.get("name", ""), text)
 
 
 def _check_namespace(metadata: Tree, plural: str, uid: str | None, version: str | None) -> None:

@@ -51,7 +51,6 @@ _PLAIN_FINALIZERS = frozenset(
         "apiregistration.k8s.io",
         ("", "Event"),
         ("coordination.k8s.io", "Lease"),
-        ("events.k8s.io", "Event"),
         ("node.k8s.io", "RuntimeClass"),
         ("policy", "PodDisruptionBudget"),
     }
@@ -81,7 +80,6 @@ _PASSES: dict[str, tuple[int, int]] = {
         ),
         (1, 0),
     ),
-    "Event": (0, 0),
     "PersistentVolume": (2, 0),
     "PodDisruptionBudget": (0, 0),
 }  # fmt: skip
@@ -100,6 +98,8 @@ def _passes(definition: ResourceDefinition, subresource: bool) -> tuple[int, int
         return 0, 1
     if subresource:
         return _STATUS_PASSES.get(definition.kind, (0, 1))
+    if definition.kind == "Event" and not definition.group:
+        return 0, 0
     return _PASSES.get(definition.kind, (0, 1))
 
 
@@ -352,7 +352,7 @@ def validate_metadata(
     attached = _attached(metadata)
     whole = _object(metadata, definition.namespaced, names.path_segment, attached)
     change = _change(metadata, before, attached)
-    if not whole and not change and not metadata.get("finalizers"):
+    if not whole and not change and not metadata.get("finalizers") and not metadata.get("generateName"):
         return []
     qualified = _qualified_finalizers(metadata, definition)
     objects, updates = _passes(definition, subresource)

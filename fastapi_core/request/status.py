@@ -42,6 +42,16 @@ def bad_request_line() -> Response:
     return Response(400, headers, b"400 Bad Request")
 
 
+TOO_LONG = "Timeout: request did not complete within the allotted timeout"
+
+
+class Overtime(APIError):  # noqa: N818 - what happened to the request, not a failure of its endpoint
+    """A request that was cut off at its deadline."""
+
+    def __init__(self) -> None:
+        super().__init__("Timeout", TOO_LONG, details={})
+
+
 def render_error(error: APIError, request: Request) -> Response:
     """The Status of a failed request in the format its client accepts (JSON when it accepts nothing we have)."""
     content_type, body = encode(error.to_status(), request)
@@ -60,7 +70,7 @@ def encode(tree: dict[str, Any], request: Request) -> tuple[bytes, bytes]:
     if accept is not None and accept not in (b"*/*", JSON):
         from fastapi_core.codec.negotiate import NO_TRANSFORMS, negotiate
 
-        # None: nothing we have is accepted, or only as a Table. Failures go out as JSON then.
+        # None: nothing we have is accepted, or only as a Table. Failures go out as JSON for people then.
         media = negotiate(accept.decode("latin-1"), NO_TRANSFORMS)
         if media is not None and media.format == "yaml":
             from fastapi_core.codec import yaml
@@ -70,7 +80,7 @@ def encode(tree: dict[str, Any], request: Request) -> tuple[bytes, bytes]:
             from fastapi_core.codec import protobuf
 
             return PROTOBUF, protobuf.answer(tree)
-        pretty = pretty or (media is not None and media.pretty)
+        pretty = pretty or media is None or media.pretty
     return JSON, json.encode_pretty(tree) if pretty else json.encode(tree) + b"\n"
 
 

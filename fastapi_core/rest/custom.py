@@ -62,16 +62,30 @@ def conform_patched(definition: ResourceDefinition, form: Form, patched: Tree, r
     """A patched object read as one that came in a body; unknown members are added to `reported`."""
     if not isinstance(patched.get("metadata", {}), dict):
         raise undecodable("json: cannot unmarshal into Go struct field .metadata of type v1.ObjectMeta")
-    group_version = definition.group_version
-    sound = patched.get("kind") == definition.kind and patched.get("apiVersion") == group_version
-    body = b"" if sound else json_codec.encode(patched)
-    tree = identified(definition.kind, definition.group, definition.version, patched, body)
+    if patched.get("kind") != definition.kind or patched.get("apiVersion") != definition.group_version:
+        raise _other(definition, patched)
+    tree = patched
     problems, odd = form.coerce(tree, drop=False)
     if problems:
         raise undecodable(_told(problems[0]))
     reported += [unknown(path) for path in _in_order(form.prune(tree), odd)]
     tree["metadata"] = dict(tree.get("metadata") or {})
     return tree
+
+
+def _other(definition: ResourceDefinition, patched: Tree) -> errors.APIError:
+    """What a patched object is that is of another kind or version."""
+    kind, version = patched.get("kind"), patched.get("apiVersion")
+    if not isinstance(kind, str) or not kind:
+        return undecodable(f"Object 'Kind' is missing in '{json_codec.encode(patched).decode('utf-8', 'replace')}'")
+    if not isinstance(version, str) or not version:
+        return errors.internal("Object 'apiVersion' is missing in 'object has no apiVersion field'")
+    if kind != definition.kind:
+        problem = FieldError("Invalid value", "kind", f"must be {definition.kind}", kind)
+    else:
+        problem = FieldError("Invalid value", "apiVersion", f"must be {definition.group_version}", version)
+    name = (patched.get("metadata") or {}).get("name")
+    return errors.invalid(kind, version.rpartition("/")[0], name if isinstance(name, str) else "", [problem])
 
 
 def _told(problem: FieldError) -> str:

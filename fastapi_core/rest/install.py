@@ -143,9 +143,9 @@ def _made_subresource(scope: Scope, name: str, verb: str, backends: Backends) ->
         return update.updater(scope, "status") if verb == "update" else patch.patcher(scope, "status")
     if name == "scale":
         made = {"get": scale.getter, "update": scale.updater, "patch": scale.patcher}[verb](scope)
-        return made if scope.definition.custom else render.negotiated(made, tables=True)
+        return render.negotiated(made, scope=scope, tables=True)
     if name == "finalize":
-        return render.negotiated(finalize.finalizer(scope), tables=True)
+        return render.negotiated(finalize.finalizer(scope))
     return subresources.endpoint(scope, name, verb, backends) or _unavailable
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from fastapi_core import errors
 from fastapi_core.codec import json as json_codec
-from fastapi_core.codec.decode import unknown
+from fastapi_core.codec.decode import by_name, unknown
 from fastapi_core.codec.negotiate import MediaType, check_consumed
 from fastapi_core.http.exchange import Response
 from fastapi_core.patch import jsonpatch, merge, strategic
@@ -54,7 +54,7 @@ def patcher(scope: Scope, subresource: str = "") -> Endpoint:
             if error.code == 400:  # bodies are read once there is something to patch
                 scope.store.get(ctx.info.namespace, ctx.info.name)
             raise
-        return _patch(ctx, scope, media, engine, options, problems, subresource)
+        return _patch(ctx, scope, media, form, engine, options, problems, subresource)
 
     return patch
 
@@ -104,6 +104,7 @@ async def _patch(
     ctx: RequestContext,
     scope: Scope,
     media: MediaType,
+    form: str,
     engine: Engine,
     options: WriteOptions,
     problems: list[str],
@@ -114,6 +115,8 @@ async def _patch(
 
     def change(current: Tree) -> Tree:
         patched = engine(current)
+        if form == STRATEGIC_PATCH:  # which is about members of the type
+            patched = {**patched, "kind": definition.kind, "apiVersion": scope.group_version}
         reported[:] = problems
         if definition.form is not None:
             patched = custom.conform_patched(definition, definition.form, patched, reported)
@@ -157,7 +160,7 @@ def conform(own: str, wanted: str, type: Type, patched: Tree, reported: list[str
     except TypeMismatch as error:
         raise undecodable(str(error)) from error
     if result.unknown:
-        reported += [unknown(path) for path in sorted(result.unknown)]
+        reported += [unknown(path) for path in by_name(result.unknown)]
     tree: Tree = result.tree
     tree["kind"], tree["apiVersion"] = own, wanted
     tree["metadata"] = dict(tree.get("metadata") or {})

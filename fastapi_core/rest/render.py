@@ -57,12 +57,18 @@ def media_type(
     return acceptable(accept.decode("latin-1"), transforms, produced=produced)
 
 
-def negotiated(endpoint: Endpoint, *, tables: bool = False, produced: tuple[str, ...] = RESOURCE_TYPES) -> Endpoint:
+def negotiated(
+    endpoint: Endpoint,
+    *,
+    scope: Scope | None = None,
+    tables: bool = False,
+    produced: tuple[str, ...] = RESOURCE_TYPES,
+) -> Endpoint:
     """The endpoint for those who accept its answers; `tables`: these have columns."""
     transforms = RESOURCE_TRANSFORMS if tables else METADATA_TRANSFORMS
 
     def checked(ctx: RequestContext) -> Answer | Awaitable[Answer]:
-        media_type(ctx, None, produced, transforms)
+        media_type(ctx, scope, produced, transforms)
         return endpoint(ctx)
 
     return checked

@@ -41,7 +41,9 @@ def endpoint(scope: Scope, name: str, verb: str, backends: Backends) -> Endpoint
         return kubelet.connector(scope, name, backends)
     strategy = _PARTS.get(key)
     if strategy is not None:
-        return _part(part_scope(scope, strategy), name, verb)
+        part = _part(part_scope(scope, strategy), name, verb)
+        # What is a part of a pod has no columns; approvals have those of their requests.
+        return render.negotiated(part) if scope.definition.kind == "Pod" else part
     return None
 
 

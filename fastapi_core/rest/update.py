@@ -235,8 +235,13 @@ def _check_uid(scope: Scope, tree: Tree, old: Tree, *, asked: bool) -> None:
     """The uid of the client's object against that of the current one; a patch has none of its own (`asked`)."""
     uid, known = tree["metadata"].get("uid"), old["metadata"].get("uid", "")
     if asked and uid and uid != known:
-        text = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {known}"
-        raise errors.conflict(scope.definition.plural, scope.definition.group, old["metadata"]["name"], text)
+        name = old["metadata"]["name"]
+        key = scope.store.key(old["metadata"].get("namespace", ""), name)
+        text = (
+            f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
+            f"Precondition failed: UID in precondition: {uid}, UID in object meta: {known}"
+        )
+        raise errors.conflict(scope.definition.plural, scope.definition.group, name, text)
 
 
 def _check_version(scope: Scope, tree: Tree, old: Tree) -> None:

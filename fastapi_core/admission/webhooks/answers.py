@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from fastapi_core.codec import json as json_codec
+from fastapi_core.codec import decode
 from fastapi_core.errors import go_quote
 from fastapi_core.schema.errors import DecodeError
 
@@ -25,6 +25,8 @@ _TEXTS = {
     503: "the server is currently unable to handle the request",
     504: "the server was unable to return a response in the time allotted, but may still be processing the request",
 }
+#: Bytes of a failure's body that are repeated.
+_SHOWN = 2048
 _WANTED = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
 #: Statuses whose text is the server's.
 _THEIRS = (403, 406, 415)
@@ -49,7 +51,8 @@ def answered(status: int, content_type: str, body: bytes) -> dict[str, Any]:
         tree: Any = orjson.loads(body)
     except orjson.JSONDecodeError:
         try:
-            tree = json_codec.parse(body).tree
+            # YAML that is no JSON, and JSON that is not of the standard.
+            tree = decode.parse(body, "json" if body.lstrip()[:1] == b"{" else "yaml").tree
         except DecodeError as error:
             raise RequestError(f"couldn't get version/kind; json parse error: {error}") from None
     if tree is None:
@@ -87,7 +90,7 @@ def _refused(status: int, content_type: str, body: bytes) -> RequestError:
         return RequestError(str(found.get("message") or "unknown"), code if isinstance(code, int) else status)
     text = "unknown"
     if not content_type or content_type.startswith("text/"):
-        text = body.decode("utf-8", "replace").strip()
+        text = body[:_SHOWN].decode("utf-8", "replace").strip()
     if status in _THEIRS:
         return RequestError(text, status)
     if status in _TEXTS:

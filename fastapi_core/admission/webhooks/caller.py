@@ -18,7 +18,7 @@ from fastapi_core.http.pool import Pool
 from fastapi_core.records import dataclass
 from fastapi_core.registry.definition import Tree
 from fastapi_core.registry.services import Resolver, ServiceError
-from fastapi_core.request.overtime import Overtime
+from fastapi_core.request.status import Overtime
 
 #: Longest answer read: more than any object this server stores, patched and in base64.
 ANSWER_LIMIT = 8 << 20

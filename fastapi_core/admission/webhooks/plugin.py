@@ -20,7 +20,7 @@ from fastapi_core.meta.names import qualified_name
 from fastapi_core.obs import logs
 from fastapi_core.registry.definition import ResourceDefinition
 from fastapi_core.registry.lifecycle import new_uid
-from fastapi_core.request.overtime import Overtime
+from fastapi_core.request.status import Overtime
 
 if TYPE_CHECKING:
     from fastapi_core.authz.base import Authorizer

@@ -134,8 +134,8 @@ def certificate_problem(content: str) -> str:
             return "no PEM block headers are permitted"
         try:
             x509.load_der_x509_certificate(base64.b64decode(body))
-        except ValueError as error:
-            return str(error)
+        except ValueError:
+            return "x509: malformed certificate"
     return ""
 
 

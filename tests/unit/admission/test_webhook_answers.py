@@ -95,7 +95,8 @@ def test_any_body_is_a_document_or_an_error(status: int, kind: str, body: bytes)
             200,
             "",
             b"<",
-            "couldn't get version/kind; json parse error: invalid character '<' looking for beginning of value",
+            "couldn't get version/kind; json parse error: json: cannot unmarshal string into Go value of type struct "
+            r'{ APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }',
         ),
     ],
 )

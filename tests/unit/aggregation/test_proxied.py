@@ -22,7 +22,7 @@ from fastapi_core.http.server import HTTPServer
 from fastapi_core.registry.services import Place, ServiceError
 from fastapi_core.request.context import RequestContext, User
 from fastapi_core.request.info import InfoParser
-from fastapi_core.request.overtime import Overtime
+from fastapi_core.request.status import Overtime
 from fastapi_core.rest.upstream import Upstreams
 
 PATH = "/apis/g.test/v1/things"

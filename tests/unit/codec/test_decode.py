@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastapi_core.codec.decode import Decoded, DecodeError, decode
+from fastapi_core.codec.decode import Decoded, DecodeError, by_name, decode
 from fastapi_core.codec.fold import fold
 from fastapi_core.schema.normalize import normalize
 from fastapi_core.schema.tables import type_of
@@ -111,3 +111,16 @@ def test_folding_changes_nothing_without_duplicates(tree: dict[str, Any]) -> Non
     assert not folded.duplicates
     assert folded.complaints == [f'unknown field "{path}"' for path in expected.unknown]
     assert normalize(POD, folded.tree).tree == expected.tree
+
+
+def test_yaml_is_read_in_the_order_of_names() -> None:
+    body = b"z: 1\nspec:\n  b: 1\n  containers:\n  - {image: x, zz: 1, aa: 1}\n  a1: 1\na: 1\n"
+    assert decode(POD, body, "yaml").complaints == [
+        'unknown field "a"',
+        'unknown field "spec.a1"',
+        'unknown field "spec.b"',
+        'unknown field "spec.containers[0].aa"',
+        'unknown field "spec.containers[0].zz"',
+        'unknown field "z"',
+    ]
+    assert by_name(["a[10].b", "a[2].b", "ab", "a.b"]) == ["a.b", "a[2].b", "a[10].b", "ab"]

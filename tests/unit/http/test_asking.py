@@ -212,4 +212,8 @@ async def test_a_kept_connection_that_was_closed_is_replaced() -> None:
         with pytest.raises(UpstreamError, match="EOF"):
             await ask(pool, target, b"question", limit=100, repeat=False)
         assert served == [2, 2]
+        assert (await ask(pool, target, b"question", limit=100)).body == b"hi"
+        with pytest.raises(UpstreamError, match="EOF"):
+            await ask(pool, target, b"question", limit=100, fresh=60)
+        assert served == [2, 2, 2]
         pool.close()

@@ -8,7 +8,7 @@ import pytest
 
 from fastapi_core.apis.resources import builtin
 from fastapi_core.registry.definition import ResourceDefinition
-from fastapi_core.registry.ownership import ONLY, RESET, builtin_versions, reset_fields, tracker
+from fastapi_core.registry.ownership import RESET, builtin_versions, reset_fields, tracker
 
 DEFINITIONS = {(d.group_version, d.kind): d for d in builtin() if d.key_prefix}
 NOW = "2024-01-01T00:00:00Z"
@@ -32,8 +32,14 @@ def _entry(version: str, fields: Any) -> Any:
 
 def test_the_table_names_what_exists() -> None:
     kinds = {(d.group, d.kind): d for d in builtin()}
-    optional = {("internal.apiserver.k8s.io", "StorageVersion"), ("storagemigration.k8s.io", "StorageVersionMigration")}
-    for group, kind, subresource in [*RESET, *ONLY]:
+    optional = {
+        ("internal.apiserver.k8s.io", "StorageVersion"),
+        ("resource.k8s.io", "DeviceTaintRule"),
+        ("resource.k8s.io", "ResourcePoolStatusRequest"),
+        ("scheduling.k8s.io", "PodGroup"),
+        ("storagemigration.k8s.io", "StorageVersionMigration"),
+    }
+    for group, kind, subresource in RESET:
         if (group, kind) in optional and (group, kind) not in kinds:
             continue
         assert not subresource or subresource in kinds[group, kind].subresources
@@ -68,12 +74,15 @@ def test_requests_for_certificates_own_neither() -> None:
     assert approval == {"f:status": {"f:conditions": {".": {}, 'k:{"type":"Approved"}': {".": {}, "f:type": {}}}}}
 
 
-def test_a_resize_owns_resources_only() -> None:
+def test_parts_of_pods_own_what_was_sent_whatever_they_take() -> None:
     old = {"spec": {"containers": [{"name": "a"}]}}
-    container = {"name": "a", "image": "x", "resources": {"limits": {"cpu": "1"}}}
-    found = owned("v1", "Pod", "resize", old, {"spec": {"containers": [container]}})
-    limits: Any = {".": {}, "f:cpu": {}}
-    assert found == {"f:spec": {"f:containers": {'k:{"name":"a"}': {"f:resources": {"f:limits": limits}}}}}
+    new = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "a", "image": "x"}]}}
+    image: Any = {"f:containers": {'k:{"name":"a"}': {"f:image": {}}}}
+    for part in ("resize", "ephemeralcontainers"):
+        assert owned("v1", "Pod", part, old, new) == {
+            "f:metadata": {"f:labels": {".": {}, "f:a": {}}},
+            "f:spec": image,
+        }
 
 
 def test_autoscalers_are_followed_in_both_versions() -> None:

@@ -15,6 +15,11 @@ COMPACT = (
     b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"configmaps \\"none\\" not found",'
     b'"reason":"NotFound","details":{"name":"none","kind":"configmaps"},"code":404}\n'
 )
+PRETTY = (
+    b'{\n  "kind": "Status",\n  "apiVersion": "v1",\n  "metadata": {},\n  "status": "Failure",\n'
+    b'  "message": "configmaps \\"none\\" not found",\n  "reason": "NotFound",\n  "details": {\n'
+    b'    "name": "none",\n    "kind": "configmaps"\n  },\n  "code": 404\n}'
+)
 YAML = (
     b"apiVersion: v1\ncode: 404\ndetails:\n  kind: configmaps\n  name: none\nkind: Status\n"
     b'message: configmaps "none" not found\nmetadata: {}\nreason: NotFound\nstatus: Failure\n'
@@ -26,7 +31,8 @@ YAML = (
     [
         (None, COMPACT), ("*/*", COMPACT), ("application/json", COMPACT), ("text/html,application/json", COMPACT),
         ("application/json;q=0.1,application/yaml", YAML), ("application/yaml, application/json", YAML),
-        ("application/json;as=Table;v=v1;g=meta.k8s.io,application/json", COMPACT), ("text/html", COMPACT),
+        ("application/json;as=Table;v=v1;g=meta.k8s.io,application/json", COMPACT), ("text/html", PRETTY),
+        ("application/json;as=Table;v=v1;g=meta.k8s.io", PRETTY),
         ("application/json;q=0", COMPACT), ("application/vnd.kubernetes.protobuf;q=0.2,application/yaml;q=0.5", YAML),
     ],
 )  # fmt: skip
