@@ -19,10 +19,12 @@ from fastapi_core.request.context import RequestContext
 if TYPE_CHECKING:
     from fastapi_core.codec import protobuf
     from fastapi_core.codec.negotiate import MediaType
+    from fastapi_core.registry import printers
     from fastapi_core.rest import render, wire
     from fastapi_core.rest.scope import Scope
     from fastapi_core.schema import normalize
 else:
+    printers = later("fastapi_core.registry.printers")
     protobuf = later("fastapi_core.codec.protobuf")
     render = later("fastapi_core.rest.render")
     wire = later("fastapi_core.rest.wire")
