@@ -10,6 +10,8 @@ from fastapi_core.apis.validation import formats
 from fastapi_core.apis.validation.expressions import match_condition
 from fastapi_core.apis.validation.labelling import selector
 from fastapi_core.apis.validation.rules import CHECK, Report, Tree, choice
+from fastapi_core.errors import go_quote
+from fastapi_core.meta.patterns import Pattern
 
 _OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 _SCOPE = choice("scope", "*", "Cluster", "Namespaced", empty=CHECK)
@@ -131,12 +133,28 @@ def service_path(target: str, path: str, report: Report) -> None:
         report.each_invalid(path, target, [f"segment[{index}]: {problem}" for problem in formats.subdomain(step)])
 
 
+_ESCAPE = Pattern("%(?![0-9A-Fa-f]{2}).{0,2}")
+
+
+def _unparsable(host: str, url: str) -> str:
+    """Why a URL is none for the reference's parser, though it is for ours."""
+    odd = next((char for char in host if char in ' "<>^`{|}\\'), "")
+    if odd:
+        return f"invalid character {go_quote(odd)} in host name"
+    found = _ESCAPE.search(url)
+    return f"invalid URL escape {go_quote(found[0])}" if found else ""
+
+
 def webhook_url(url: str, path: str, report: Report) -> None:
     """A webhook outside: https, without anything but host and path."""
     try:
         parts = urlsplit(url)
     except ValueError as error:
         report.required(path, f"url must be a valid URL: {error}{_URL_FORM}")
+        return
+    wrong = _unparsable(parts.netloc, url)
+    if wrong:
+        report.required(path, f"url must be a valid URL: parse {go_quote(url)}: {wrong}{_URL_FORM}")
         return
     if parts.scheme != "https":
         report.invalid(path, parts.scheme, "'https' is the only allowed URL scheme" + _URL_FORM)
