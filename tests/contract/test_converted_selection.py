@@ -140,12 +140,13 @@ def test_watches(world: World) -> None:
     ]
 
 
-def test_what_has_been_converted_is_still_shown_while_the_server_is_away(world: World, hook: ScriptedServer) -> None:
-    """As the watch caches of the reference do; what has not been is an error that says so."""
+def test_what_has_been_converted_is_still_listed_while_the_server_is_away(world: World, hook: ScriptedServer) -> None:
+    """As the watch caches of the reference do; a consistent GET asks, and is an error that says so."""
     assert world.names("") == ["a", "b", "c"]
     hook.answers["/convert?timeout=30s"] = lambda _: (500, {})
     assert world.names("fieldSelector=spec.paint%3Dblue") == ["b"]
-    assert world.api("GET", f"{world.base % 'v2'}/a")[1]["spec"] == {"paint": "red"}
+    assert world.api("GET", f"{world.base % 'v2'}/a?resourceVersion=0")[1]["spec"] == {"paint": "red"}
+    assert world.api("GET", f"{world.base % 'v2'}/a")[0] == 500
     assert world.api("PATCH", f"{world.base % 'v1'}/a", {"spec": {"color": "green"}}, MERGE)[0] == 200
     status, tree = world.api("GET", f"{world.base % 'v2'}/a")
     assert (status, "conversion webhook for" in tree["message"]) == (500, True)

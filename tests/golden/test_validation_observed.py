@@ -209,8 +209,7 @@ def create(definition: ResourceDefinition, tree: Tree) -> Tree:
 
 def update(definition: ResourceDefinition, tree: Tree, stored: Tree) -> None:
     normal = _read(definition, tree)
-    name = stored["metadata"]["name"]
-    check_name(SimpleNamespace(info=SimpleNamespace(name=name)), normal["metadata"])  # type: ignore[arg-type]
+    check_name(normal["metadata"], stored["metadata"]["name"])
     settle_namespace(_scope(definition), NS, normal["metadata"])
     apply_defaults(definition, normal)
     dedup_owner_references(normal)
@@ -256,7 +255,8 @@ def _unescaped(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    return _uuid.sub("{uid}", text.replace(LONG, "{long}"))
+    """The first line: the lines that differ, which some refusals show below it, are not recorded."""
+    return _uuid.sub("{uid}", text.partition("\n@@ ")[0].replace(LONG, "{long}"))
 
 
 # Comparing

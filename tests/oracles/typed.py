@@ -69,7 +69,7 @@ def show(field: Field, value: Any, given: bool, json_stored: bool) -> tuple[bool
 
 def zero(field: Field) -> Any:
     if field.type is None:
-        return {"string": "", "bool": False, "bytes": None}.get(field.scalar, 0)
+        return {"string": "", "bool": False, "bytes": "" if field.card else None}.get(field.scalar, 0)
     form = field.type.json
     if not form:
         return struct(field.type, {}, "", None)
