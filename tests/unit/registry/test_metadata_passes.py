@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -32,6 +33,7 @@ def count(group: str, kind: str, field: str, *, subresource: bool = False, **cha
         ("", "Event", 2, 1, 0),
         ("events.k8s.io", "Event", 3, 2, 1),
         ("coordination.k8s.io", "Lease", 3, 2, 0),
+        ("discovery.k8s.io", "EndpointSlice", 3, 1, 1),
         ("node.k8s.io", "RuntimeClass", 4, 2, 0),
         ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy", 3, 1, 0),
     ],
@@ -40,6 +42,7 @@ def test_updates(group: str, kind: str, annotations: int, uid: int, finalizers: 
     assert count(group, kind, "metadata.annotations", annotations={"a b": ""}) == annotations
     assert count(group, kind, "metadata.uid", uid="v") == uid
     assert count(group, kind, "metadata.finalizers[0]", finalizers=["x"]) == finalizers
+    assert count(group, kind, "metadata.labels", labels={"a": "b"}) == 0
 
 
 @pytest.mark.parametrize(
@@ -48,3 +51,10 @@ def test_updates(group: str, kind: str, annotations: int, uid: int, finalizers: 
 )
 def test_updates_of_the_status(group: str, kind: str, annotations: int) -> None:
     assert count(group, kind, "metadata.annotations", subresource=True, annotations={"a b": ""}) == annotations
+
+
+def test_custom_resources_are_judged_twice() -> None:
+    definition = replace(BUILTIN["", "ConfigMap"], custom=True)
+    old = {"name": "a", "namespace": "n"}
+    new = {**old, "labels": {"bad key!": "v"}}
+    assert len(validate_metadata({"metadata": new}, {"metadata": old}, definition=definition)) == 3
