@@ -237,6 +237,9 @@ def _test(operator: Any, argument: Any, flags: int) -> Test:
     """Whether one character fits."""
     if operator is sre.ANY:
         return (lambda character: True) if flags & re.DOTALL else (lambda character: character != "\n")
+    if operator is sre.NOT_LITERAL:
+        # A class of one: folded letters are all left out.
+        operator, argument = sre.IN, [(sre.NEGATE, None), (sre.LITERAL, argument)]
     members = argument if operator is sre.IN else [(operator, argument)]
     negated = members[0][0] is sre.NEGATE
     tests = [_member(*member) for member in members if member[0] is not sre.NEGATE]
@@ -259,9 +262,6 @@ def _member(operator: Any, argument: Any) -> Test:
     if operator is sre.LITERAL:
         wanted = chr(argument)
         return lambda character: character == wanted
-    if operator is sre.NOT_LITERAL:
-        unwanted = chr(argument)
-        return lambda character: character != unwanted
     if operator is sre.RANGE:
         low, high = argument
         return lambda character: low <= ord(character) <= high

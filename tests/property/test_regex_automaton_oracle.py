@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fastapi_core.cel import regex
@@ -54,6 +54,7 @@ TEXTS = st.text(alphabet="abAB01_-. \né", max_size=12)
 
 
 @settings(max_examples=200, deadline=None)
+@example(".(?i:[^a])", ["0A"])
 @given(PATTERNS, st.lists(TEXTS, min_size=1, max_size=5))
 def test_same_as_python(pattern: str, texts: list[str]) -> None:
     try:

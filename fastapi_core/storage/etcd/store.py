@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 from fastapi_core._ext.protowire import Message
 from fastapi_core.storage.etcd import messages
@@ -43,6 +44,7 @@ class EtcdStorage:
         self._following: Following | None = None
         self._leases: Leases
         self._patience = settings.patience
+        self._silence = settings.attempt
 
     async def open(self) -> None:
         """Find out how far etcd is and follow it from there. StorageError(UNAVAILABLE) when it does not answer."""
@@ -161,18 +163,12 @@ class EtcdStorage:
         until = min(until, following.revision)
         if after >= until:
             return []
-        connection = self._connected()
-        stream = Stream(connection, self._names, prefix)
-        events: Events = []
-        revision = 0
         try:
             async with asyncio.timeout(self._patience):
-                # Etcd refuses what begins below the compacted revision; deletions at it may be gone as well.
-                await stream.open(max(1, after))
-                async with stream.asking():
-                    while revision < until:
-                        found, revision = await stream.next()
-                        events += [event for event in found if after < event.revision <= until]
+                while True:
+                    # A member that has just come back may leave one stream without a word, and answer the next.
+                    with suppress(TimeoutError):
+                        return await self._told(prefix, after, until)
         except StreamEndedError as error:
             if error.compacted:
                 self._compacted = max(self._compacted, error.compacted)
@@ -182,6 +178,20 @@ class EtcdStorage:
             raise StorageError(Code.UNAVAILABLE, message=f"etcd's answer cannot be read: {error}") from None
         except TimeoutError:
             raise StorageError(Code.TIMEOUT, message=UNHEARD) from None
+
+    async def _told(self, prefix: str, after: int, until: int) -> Events:
+        """What a stream of its own says has happened. TimeoutError when it falls silent."""
+        stream = Stream(self._connected(), self._names, prefix)
+        events: Events = []
+        revision = 0
+        try:
+            # Etcd refuses what begins below the compacted revision; deletions at it may be gone as well.
+            await stream.open(max(1, after))
+            async with stream.asking():
+                while revision < until:
+                    async with asyncio.timeout(self._silence):
+                        found, revision = await stream.next()
+                    events += [event for event in found if after < event.revision <= until]
         finally:
             stream.cancel()
         return events
