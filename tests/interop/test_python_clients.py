@@ -130,8 +130,10 @@ async def test_kr8s(server: RunningServer, namespace: str) -> None:
 
     watching = asyncio.create_task(watch())
     await item.patch({"data": {"a": "2"}})
+    number = 0
     while not watching.done():
-        await item.patch({"metadata": {"annotations": {"n": str(id(object()))}}})
+        number += 1
+        await item.patch({"metadata": {"annotations": {"n": str(number)}}})
         await asyncio.wait([watching], timeout=0.2)
     assert watching.result() == "MODIFIED"
     await item.delete()
